@@ -1,0 +1,1 @@
+"""Exclusive CPUs: who gets which."""

@@ -1,0 +1,1 @@
+"""Device plugins' resources: which devices a container gets."""

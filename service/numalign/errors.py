@@ -1,0 +1,85 @@
+"""The exception tree. Each leaf maps to one gRPC code, in `numalign.rpc.status`.
+
+A decision ("rejected") is never an exception: these say that no decision was made and that
+nothing was kept.
+
+    NumalignError
+     ├── InvalidInput          a field of the request is wrong       INVALID_ARGUMENT
+     ├── SpecChanged           the pod is admitted with another spec FAILED_PRECONDITION
+     ├── NotFound              an unknown pod or container           NOT_FOUND
+     ├── AlreadyExists         a name or resource is taken           ALREADY_EXISTS
+     ├── Unavailable           a provider is down or restarted       UNAVAILABLE
+     ├── QueueFull             too many admissions are waiting       RESOURCE_EXHAUSTED
+     ├── RevisionTooOld        a watch starts before the history     OUT_OF_RANGE
+     ├── StateError            the state file cannot be used         (the service does not start)
+     ├── ConfigError           the configuration is wrong            (the service does not start)
+     └── StartError            a start check refuses                 (the service does not start)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FieldViolation:
+    """One thing wrong with a request: a path such as `spec.containers[0].name`, and why."""
+
+    field: str
+    description: str
+
+
+class NumalignError(Exception):
+    """Base of everything numalign raises on purpose."""
+
+
+class InvalidInput(NumalignError):
+    """The request cannot be understood; `violations` name every field found wrong."""
+
+    def __init__(self, *violations: FieldViolation) -> None:
+        super().__init__("; ".join(f"{v.field}: {v.description}" for v in violations))
+        self.violations = violations
+
+
+class SpecChanged(NumalignError):
+    """The pod is admitted, and the spec now sent differs in `field`."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class NotFound(NumalignError):
+    """The request names a pod, container or provider that is not known."""
+
+
+class AlreadyExists(NumalignError):
+    """The name or resource belongs to somebody else already."""
+
+
+class Unavailable(NumalignError):
+    """A service that the decision needs did not answer, or restarted in between."""
+
+
+class QueueFull(NumalignError):
+    """More admissions are waiting than the configured bound."""
+
+
+class RevisionTooOld(NumalignError):
+    """The history that a watch asks for is no longer kept."""
+
+
+class StateError(NumalignError):
+    """A state file is damaged, foreign, or held by another process."""
+
+
+class ConfigError(NumalignError):
+    """A setting is wrong; the message names the setting and the value."""
+
+
+class StartError(NumalignError):
+    """The service refuses to start; `stage` names the part that refused."""
+
+    def __init__(self, stage: str, message: str) -> None:
+        super().__init__(message)
+        self.stage = stage

@@ -1,0 +1,1 @@
+"""The machine and the configuration that numalign runs under."""

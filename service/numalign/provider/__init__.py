@@ -1,0 +1,1 @@
+"""What all hint providers share: the engine protocol, the two-phase ledger, the servicer."""

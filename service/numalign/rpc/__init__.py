@@ -1,0 +1,1 @@
+"""One way to build a server and a channel."""

@@ -1,0 +1,1 @@
+"""The Topology Manager: merge, policies, scopes."""
