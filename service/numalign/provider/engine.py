@@ -118,6 +118,13 @@ class Engine(Protocol[S]):
     ) -> Allocated[S]:
         """Take what a pod with pod-level resources asks for, under `affinity`."""
 
+    async def seal(self, state: S, pod: Pod) -> Allocated[S]:
+        """Do what cannot be undone, once, after the last allocation of an admission.
+
+        A dry run never gets here. The device engine calls its plugins' Allocate here; the
+        others return the state as it is.
+        """
+
     def release(self, state: S, pod_uid: PodUid) -> S:
         """Give back everything the pod holds, each thing once."""
 
