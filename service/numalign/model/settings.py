@@ -72,7 +72,7 @@ class PreferredAllocation(StrEnum):
 
 
 class PluginPresence(StrEnum):
-    """Whether a static plugin is there: it has registered, its connection ended, or it never came."""
+    """Whether a static plugin is there: registered, its connection ended, or it never came."""
 
     REGISTERED = "registered"
     DISCONNECTED = "disconnected"
