@@ -128,6 +128,9 @@ class Engine(Protocol[S]):
     def release(self, state: S, pod_uid: PodUid) -> S:
         """Give back everything the pod holds, each thing once."""
 
+    def remove_container(self, state: S, pod_uid: PodUid, container: str) -> S:
+        """Give back what one container holds (CPU-69, MEM-49); nothing held is not an error."""
+
     def add_container(self, state: S, pod: Pod, container: Container) -> S:
         """The container is about to start: free what finished init containers held."""
 
@@ -136,6 +139,9 @@ class Engine(Protocol[S]):
 
     def pods(self, state: S) -> frozenset[PodUid]:
         """The pods that hold anything."""
+
+    def shared_cpus(self, state: S) -> CpuSet | None:
+        """CPUs of containers without exclusive ones; None for engines of other resources."""
 
     def holdings(self, state: S, pod_uid: PodUid) -> tuple[Holding, ...]:
         """What each container of the pod holds, in order of container name."""
