@@ -1,0 +1,340 @@
+"""A provider's books in two phases: what is final, what is prepared, what is only tried.
+
+The ledger owns the state; engines decide over it, servicers carry messages to it, the store
+makes it durable. One admission is open at a time, since the Topology Manager decides one at a
+time and delivers each outcome before the next begins. Phases of an admission here:
+
+    (nothing) --hints, allocate--> tentative --last allocate--> prepared --commit--> final
+        ^                              |                            |
+        +------------- abort ----------+----------- abort ----------+
+
+Invariants:
+- what is tentative is in no file and in no answer of `state`;
+- a prepared part is on disk together with the state before it, so that an abort restores
+  exactly what was there, whoever restarts in between;
+- after a start with prepared parts nothing is decided until the Topology Manager has said
+  which of them were committed (presumed abort: the others are dropped);
+- an admission that was opened and never prepared ends when another one opens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from numalign.errors import Unavailable
+from numalign.model.hint import ProviderHints, TopologyHint
+from numalign.model.ids import AdmissionId, PodUid
+from numalign.model.pod import Container, Pod
+from numalign.provider.cleanup import Active, Cleanup
+from numalign.provider.engine import Allocated, Engine, Preparation
+from numalign.provider.values import ResourceFacts
+
+S = TypeVar("S")
+
+
+class ProviderStore(Protocol):
+    """Where a ledger keeps its books; see `numalign.store.provider_store`."""
+
+    async def prepare(
+        self, admission_id: AdmissionId, pod_uid: PodUid, before: bytes, after: bytes
+    ) -> None:
+        """Make `after` durable, with `before` beside it, in one synced transaction."""
+
+    async def settle(self, admission_id: AdmissionId, *, restore: bool) -> None:
+        """Forget a prepared part; `restore` puts the state before it back."""
+
+    async def save(self, payload: bytes) -> None:
+        """Replace the state."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedPart:
+    """A prepared part as found in the store at start."""
+
+    admission_id: AdmissionId
+    pod_uid: PodUid
+    before: bytes
+
+
+@dataclass(slots=True)
+class _Tentative(Generic[S]):
+    admission_id: AdmissionId
+    pod_uid: PodUid
+    state: S
+
+
+@dataclass(slots=True)
+class _Prepared(Generic[S]):
+    pod_uid: PodUid
+    before: S
+    before_payload: bytes
+
+
+@dataclass(slots=True)
+class _Books(Generic[S]):
+    state: S
+    payload: bytes
+    revision: int = 0
+    tentative: _Tentative[S] | None = None
+    prepared: dict[AdmissionId, _Prepared[S]] = field(default_factory=dict)
+
+
+class Ledger(Generic[S]):
+    """The books of one provider. Create it with `open_ledger`."""
+
+    def __init__(
+        self,
+        engine: Engine[S],
+        store: ProviderStore,
+        cleanup: Cleanup[S],
+        books: _Books[S],
+        reports: tuple[str, ...],
+    ) -> None:
+        self._engine = engine
+        self._store = store
+        self._cleanup = cleanup
+        self._books = books
+        self._lock = asyncio.Lock()
+        self._changed = asyncio.Event()
+        self._in_doubt = bool(books.prepared)
+        self.reports = reports
+
+    @property
+    def engine(self) -> Engine[S]:
+        """The engine that decides."""
+        return self._engine
+
+    @property
+    def state(self) -> S:
+        """The books as they stand: final and prepared parts, nothing tentative."""
+        return self._books.state
+
+    @property
+    def revision(self) -> int:
+        """Counts up at every change of `state` since the start."""
+        return self._books.revision
+
+    async def wait_changed(self, seen: int) -> int:
+        """Wait until the revision is another than `seen`; the new revision."""
+        while self._books.revision == seen:
+            await self._changed.wait()
+        return self._books.revision
+
+    async def hints(
+        self, admission_id: AdmissionId, pod: Pod, container: Container | None
+    ) -> ProviderHints:
+        """Hints for one container, or (None) for the pod; opens the admission if need be."""
+        async with self._lock:
+            tentative = self._open(admission_id, pod)
+            sources = self._cleanup.sources()
+            if container is None:
+                hinted = self._engine.pod_topology_hints(tentative.state, pod, sources)
+            else:
+                hinted = self._engine.topology_hints(tentative.state, pod, container, sources)
+            tentative.state = hinted.state
+            return hinted.hints
+
+    def facts(
+        self, admission_id: AdmissionId, pod: Pod, container: Container | None
+    ) -> tuple[ResourceFacts, ...]:
+        """What stands behind the hints that the admission got last."""
+        tentative = self._books.tentative
+        open_here = tentative is not None and tentative.admission_id == admission_id
+        state = tentative.state if tentative is not None and open_here else self._books.state
+        return self._engine.facts(state, pod, container)
+
+    async def allocate(
+        self,
+        admission_id: AdmissionId,
+        pod: Pod,
+        container: Container | None,
+        affinity: TopologyHint,
+        *,
+        last: bool,
+        dry_run: bool,
+    ) -> Allocated[S]:
+        """Take what a container, or (None) the pod, asks for.
+
+        With `last`, and unless it is a dry run, the part is on disk as prepared when this
+        returns without a failure.
+        """
+        async with self._lock:
+            tentative = self._open(admission_id, pod)
+            sources = self._cleanup.sources()
+            if container is None:
+                outcome = await self._engine.allocate_pod(tentative.state, pod, affinity, sources)
+            else:
+                outcome = await self._engine.allocate(
+                    tentative.state, pod, container, affinity, sources
+                )
+            tentative.state = outcome.state
+            if outcome.failure is not None or not last or dry_run:
+                return outcome
+            sealed = await self._engine.seal(tentative.state, pod)
+            tentative.state = sealed.state
+            outcome = Allocated(
+                sealed.state, sealed.failure, outcome.plugin_calls + sealed.plugin_calls
+            )
+            if sealed.failure is None:
+                await self._prepare(tentative)
+            return outcome
+
+    async def commit(self, admission_id: AdmissionId) -> None:
+        """The admission is recorded: forget how to undo it."""
+        async with self._lock:
+            if self._books.prepared.pop(admission_id, None) is not None:
+                await self._store.settle(admission_id, restore=False)
+
+    async def abort(self, admission_id: AdmissionId, *, keep: bool) -> None:
+        """The admission is off. `keep` leaves what was taken to a later clean-up."""
+        async with self._lock:
+            tentative = self._books.tentative
+            if tentative is not None and tentative.admission_id == admission_id:
+                self._books.tentative = None
+                self._close(tentative.pod_uid, keep=keep)
+                if keep:
+                    await self._replace(tentative.state)
+            prepared = self._books.prepared.pop(admission_id, None)
+            if prepared is None:
+                return
+            self._close(prepared.pod_uid, keep=keep)
+            if not keep:
+                self._set(prepared.before, prepared.before_payload)
+            await self._store.settle(admission_id, restore=not keep)
+
+    async def release(self, pod_uids: Iterable[PodUid]) -> None:
+        """The pods ended."""
+        async with self._lock:
+            self._refuse_in_doubt()
+            state = self._books.state
+            for pod_uid in pod_uids:
+                state = self._cleanup.released(state, pod_uid)
+            await self._replace(state)
+
+    async def reconcile(
+        self,
+        active: Active,
+        committed: frozenset[AdmissionId],
+        *,
+        ready: bool,
+        running: frozenset[tuple[PodUid, str]],
+    ) -> tuple[PodUid, ...]:
+        """Take the Topology Manager's picture; the pods that were released over it."""
+        async with self._lock:
+            self._books.tentative = None
+            for admission_id, part in reversed(tuple(self._books.prepared.items())):
+                drop = admission_id not in committed
+                if drop:
+                    self._set(part.before, part.before_payload)
+                del self._books.prepared[admission_id]
+                await self._store.settle(admission_id, restore=drop)
+            self._in_doubt = False
+            state, gone = self._cleanup.reconciled(
+                self._books.state, active, ready=ready, running=running
+            )
+            await self._replace(state)
+            return gone
+
+    async def prepare_container(self, pod: Pod, container: Container) -> Preparation:
+        """What to apply to a container; a late allocation it makes is kept (DEV-40)."""
+        async with self._lock:
+            self._refuse_in_doubt()
+            state, preparation = await self._engine.prepare_container(
+                self._books.state, pod, container
+            )
+            await self._replace(state)
+            return preparation
+
+    async def add_container(self, pod: Pod, container: Container) -> None:
+        """The container is about to start: what finished init containers held is freed."""
+        async with self._lock:
+            self._refuse_in_doubt()
+            await self._replace(self._engine.add_container(self._books.state, pod, container))
+
+    async def remove_container(self, pod_uid: PodUid, container: str) -> None:
+        """Give back what one container holds."""
+        async with self._lock:
+            self._refuse_in_doubt()
+            await self._replace(
+                self._engine.remove_container(self._books.state, pod_uid, container)
+            )
+
+    def facts_changed(self) -> None:
+        """The engine's facts about the machine changed: tell those who watch."""
+        self._books.revision += 1
+        self._wake()
+
+    def _open(self, admission_id: AdmissionId, pod: Pod) -> _Tentative[S]:
+        self._refuse_in_doubt()
+        tentative = self._books.tentative
+        if tentative is None or tentative.admission_id != admission_id:
+            tentative = _Tentative(admission_id, pod.uid, self._books.state)
+            self._books.tentative = tentative
+            self._cleanup.admitting(pod)
+        return tentative
+
+    def _close(self, pod_uid: PodUid, *, keep: bool) -> None:
+        if keep:
+            self._cleanup.refused(pod_uid)
+        else:
+            self._cleanup.undone(pod_uid)
+
+    def _refuse_in_doubt(self) -> None:
+        if self._in_doubt:
+            raise Unavailable(
+                f"provider {self._engine.name} restarted and waits to be told which "
+                "admissions were committed"
+            )
+
+    async def _prepare(self, tentative: _Tentative[S]) -> None:
+        books = self._books
+        after = self._engine.encode(tentative.state)
+        await self._store.prepare(tentative.admission_id, tentative.pod_uid, books.payload, after)
+        books.prepared[tentative.admission_id] = _Prepared(
+            tentative.pod_uid, books.state, books.payload
+        )
+        books.tentative = None
+        self._set(tentative.state, after)
+
+    async def _replace(self, state: S) -> None:
+        if state is self._books.state:
+            return
+        payload = self._engine.encode(state)
+        if payload != self._books.payload:
+            await self._store.save(payload)
+        self._set(state, payload)
+
+    def _set(self, state: S, payload: bytes) -> None:
+        self._books.state = state
+        self._books.payload = payload
+        self._books.revision += 1
+        self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+async def open_ledger(
+    engine: Engine[S],
+    store: ProviderStore,
+    cleanup: Cleanup[S],
+    stored: bytes | None,
+    prepared: tuple[PreparedPart, ...],
+) -> Ledger[S]:
+    """A ledger over what the store holds.
+
+    Raises StartError where the engine's start check refuses the stored state.
+    """
+    started = engine.start(stored)
+    payload = engine.encode(started.state)
+    books: _Books[S] = _Books(started.state, payload)
+    for part in prepared:
+        before = engine.start(part.before or None).state
+        books.prepared[part.admission_id] = _Prepared(part.pod_uid, before, part.before)
+    if payload != stored:
+        await store.save(payload)
+    return Ledger(engine, store, cleanup, books, started.reports)
