@@ -11,6 +11,7 @@ nothing was kept.
      ├── Unavailable           a provider is down or restarted       UNAVAILABLE
      ├── QueueFull             too many admissions are waiting       RESOURCE_EXHAUSTED
      ├── RevisionTooOld        a watch starts before the history     OUT_OF_RANGE
+     ├── Fault                 the pod cannot be judged              (a rejection with our text)
      ├── StateError            the state file cannot be used         (the service does not start)
      ├── ConfigError           the configuration is wrong            (the service does not start)
      └── StartError            a start check refuses                 (the service does not start)
@@ -67,6 +68,14 @@ class QueueFull(NumalignError):
 
 class RevisionTooOld(NumalignError):
     """The history that a watch asks for is no longer kept."""
+
+
+class Fault(NumalignError):
+    """The kubelet would crash over this pod; here it is refused and nothing is kept.
+
+    Base of the typed faults of the deciding parts. The pod is answered with reason
+    `UnexpectedAdmissionError` and this text.
+    """
 
 
 class StateError(NumalignError):
