@@ -10,7 +10,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from numalign.model.quoting import quoted
+
 _INTEGER = re.compile(r"[+-]?[0-9]+\Z", re.ASCII)
+_LARGEST_ID = (1 << 20) - 1
 
 
 class CpuSetSyntaxError(ValueError):
@@ -35,7 +38,8 @@ class CpuSet:
     def parse(cls, text: str) -> CpuSet:
         """Parse a CPU list such as `0-3,8`; the empty text is the empty set.
 
-        Raises CpuSetSyntaxError with the kubelet's message (CPU-30).
+        Raises CpuSetSyntaxError with the kubelet's message (CPU-30). An id above 1048575 is
+        out of range: no kernel numbers CPUs so high, and a set is as long as its largest id.
         """
         bits = 0
         if text == "":
@@ -104,5 +108,8 @@ NO_CPUS = CpuSet(0)
 
 def _parse_id(piece: str) -> int:
     if not _INTEGER.match(piece):
-        raise CpuSetSyntaxError(f'strconv.Atoi: parsing "{piece}": invalid syntax')
-    return int(piece)
+        raise CpuSetSyntaxError(f"strconv.Atoi: parsing {quoted(piece)}: invalid syntax")
+    digits = piece.lstrip("+-").lstrip("0") or "0"
+    if len(digits) > len(str(_LARGEST_ID)) or int(digits) > _LARGEST_ID:
+        raise CpuSetSyntaxError(f"strconv.Atoi: parsing {quoted(piece)}: value out of range")
+    return -int(digits) if piece[0] == "-" else int(digits)

@@ -125,12 +125,13 @@ class Quantity:
 
     def __add__(self, other: Quantity) -> Quantity:
         nanos = self.nanos + other.nanos
-        if other.nanos == 0 and self.scale is not None and other.scale is not None:
-            scale = self.scale
-        elif self.nanos == 0 and self.scale is not None:
-            scale = other.scale
-        elif self.scale is None or other.scale is None:
+        scale: int | None
+        if self.scale is None or other.scale is None:
             scale = None
+        elif other.nanos == 0:
+            scale = self.scale
+        elif self.nanos == 0:
+            scale = other.scale
         else:
             scale = _plain_scale(nanos, min(self.scale, other.scale))
         return Quantity(nanos, other.format if self.nanos == 0 else self.format, scale)
