@@ -1,0 +1,41 @@
+"""What a policy is: it turns the providers' answers into one hint and says whether it will do.
+
+One file per policy; this one holds what they share. Rule TM-31.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from numalign.model.hint import ProviderHints, TopologyHint
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The best hint, and whether the policy admits it."""
+
+    best: TopologyHint
+    admitted: bool
+
+
+class Policy(Protocol):
+    """A topology policy. Pure: the same answers give the same verdict."""
+
+    @property
+    def name(self) -> str:
+        """The policy's name in the configuration."""
+
+    @property
+    def alignment_guaranteed(self) -> bool:
+        """Whether what is admitted always sits on one NUMA node (TM-38)."""
+
+    def accepts(self, hint: TopologyHint) -> bool:
+        """Whether a resource that takes this hint can be part of an aligned result."""
+
+    def decide(self, answers: Sequence[ProviderHints]) -> Verdict:
+        """Merge what the providers answered, in provider order.
+
+        Raises MissingDistance where the machine lacks a distance that decides (TM-10).
+        """

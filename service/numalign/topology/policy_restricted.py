@@ -1,0 +1,33 @@
+"""Policy `restricted`: as `best-effort`, but only a preferred hint is admitted. Rule TM-34."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from numalign.model.hint import ProviderHints, TopologyHint
+from numalign.topology.merge import merge
+from numalign.topology.normalise import normalise
+from numalign.topology.numa_info import Fitter, NumaInfo
+from numalign.topology.policy import Verdict
+
+NAME = "restricted"
+
+
+@dataclass(frozen=True, slots=True)
+class RestrictedPolicy:
+    """Its best hint always has a mask; without constraints that of all nodes (TM-35)."""
+
+    numa: NumaInfo
+    fitter: Fitter
+    name: str = NAME
+    alignment_guaranteed: bool = False
+
+    def accepts(self, hint: TopologyHint) -> bool:
+        """A preferred one."""
+        return hint.preferred
+
+    def decide(self, answers: Sequence[ProviderHints]) -> Verdict:
+        """The merged hint, admitted if it is preferred."""
+        best = merge(normalise(answers), self.numa.default_mask, self.fitter)
+        return Verdict(best, best.preferred)
