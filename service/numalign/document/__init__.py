@@ -1,0 +1,1 @@
+"""Reading documents (YAML, JSON) strictly: every problem with its path, nothing guessed."""

@@ -1,0 +1,56 @@
+"""Decoding of YAML and JSON, stricter than the decoders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from numalign.document.problems import DocumentError
+from numalign.document.text import parse_document, read_document
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "expected"),
+    [
+        pytest.param("", "a.yaml", None, id="empty YAML"),
+        pytest.param("a: {b: [1, x]}", "a.yaml", {"a": {"b": [1, "x"]}}, id="YAML"),
+        pytest.param('{"a": {"b": [1, "x"]}}', "a.json", {"a": {"b": [1, "x"]}}, id="JSON"),
+        pytest.param('{"a": 1}', "a.yaml", {"a": 1}, id="JSON in a YAML file"),
+        pytest.param(
+            "b: &b {k: 1}\na: {<<: *b, k: 2}",
+            "a.yaml",
+            {"b": {"k": 1}, "a": {"k": 2}},
+            id="a merged key may be overridden",
+        ),
+    ],
+)
+def test_parsed(text: str, name: str, expected: object) -> None:
+    assert parse_document(text, name) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        pytest.param("a: 1\na: 2", "a.yaml", 'the key "a" stands twice', id="YAML key twice"),
+        pytest.param('{"a": 1, "a": 2}', "a.json", 'the key "a" stands twice', id="JSON key twice"),
+        pytest.param("a: [", "a.yaml", "a.yaml: ", id="broken YAML"),
+        pytest.param("{", "a.json", "a.json: ", id="broken JSON"),
+        pytest.param("[NaN]", "a.json", "NaN is not a JSON value", id="JSON without numbers"),
+        pytest.param("a: 1\n---\nb: 2", "a.yaml", "a.yaml: ", id="two documents"),
+        pytest.param("a: !!python/none x", "a.yaml", "a.yaml: ", id="a foreign tag"),
+    ],
+)
+def test_refused(text: str, name: str, message: str) -> None:
+    with pytest.raises(DocumentError) as refused:
+        parse_document(text, name)
+
+    assert message in str(refused.value)
+
+
+def test_file_that_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "binary.yaml"
+    path.write_bytes(b"\xff\xfe\x00")
+
+    with pytest.raises(DocumentError, match=r"binary\.yaml: cannot be read"):
+        read_document(path)
