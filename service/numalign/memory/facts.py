@@ -1,0 +1,100 @@
+"""What stands behind the hints: capacity, free bytes and holders per NUMA node.
+
+For explanations only; no decision reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from numalign.memory.columns import Columns, columns_of, minimum_nodes
+from numalign.memory.eligibility import Request
+from numalign.memory.machine_state import NO_TABLE, MachineState
+from numalign.memory.state import MemoryState
+from numalign.model.ids import NumaId, PodUid
+from numalign.model.numa_mask import nodes_of
+from numalign.provider.values import Holder, MemoryBlock, NodeFacts, ResourceFacts
+
+
+def resource_facts(state: MemoryState, request: Request) -> tuple[ResourceFacts, ...]:
+    """The facts for each requested resource.
+
+    `capacity` is what the resource has on the node beside other pools: allocatable and
+    system-reserved bytes together, so that holders, reserved and free add up to it. A node
+    without the resource shows zeros.
+    """
+    columns = columns_of(state.machine, request)
+    least = minimum_nodes(columns)
+    note = _note(columns)
+    return tuple(
+        ResourceFacts(
+            resource=column.resource,
+            requested=column.requested,
+            nodes=_node_facts(state, column.resource),
+            minimum_nodes=least,
+            note=note,
+        )
+        for column in columns.resources
+    )
+
+
+def _node_facts(state: MemoryState, resource: str) -> tuple[NodeFacts, ...]:
+    holders = _holders(state, resource)
+    facts: list[NodeFacts] = []
+    for node, memory in state.machine.items():
+        table = memory.tables.get(resource, NO_TABLE)
+        facts.append(
+            NodeFacts(
+                node=node,
+                capacity=table.allocatable + table.system_reserved,
+                reserved=table.system_reserved,
+                free=table.free,
+                holders=tuple(holders[node]),
+            )
+        )
+    return tuple(facts)
+
+
+def _holders(state: MemoryState, resource: str) -> dict[NumaId, list[Holder]]:
+    """Who holds what is reserved on each node.
+
+    The books do not say on which node of a group a block lies. Blocks on one node are placed
+    first, then the others in the order in which they came, lowest node first; so the amounts
+    of a node add up to what is reserved there.
+    """
+    left = _reserved(state.machine, resource)
+    holders: dict[NumaId, list[Holder]] = {node: [] for node in state.machine}
+    booked = sorted(_booked(state, resource), key=lambda entry: len(entry[2].numa_nodes) > 1)
+    for pod_uid, container, block in booked:
+        remaining = block.size
+        for node in block.numa_nodes:
+            amount = min(left[node], remaining)
+            if amount:
+                holders[node].append(Holder(pod_uid=pod_uid, container=container, amount=amount))
+                left[node] -= amount
+                remaining -= amount
+    return holders
+
+
+def _reserved(machine: MachineState, resource: str) -> dict[NumaId, int]:
+    return {
+        node: memory.tables.get(resource, NO_TABLE).reserved for node, memory in machine.items()
+    }
+
+
+def _booked(state: MemoryState, resource: str) -> Iterator[tuple[PodUid, str, MemoryBlock]]:
+    for pod_uid, entries in state.containers.items():
+        pod_blocks = state.pods.get(pod_uid)
+        named = entries.items() if pod_blocks is None else (("", pod_blocks),)
+        for container, blocks in named:
+            for block in blocks:
+                if block.resource == resource:
+                    yield pod_uid, container, block
+
+
+def _note(columns: Columns) -> str:
+    groups = sorted(columns.whole_groups())
+    if not groups:
+        return ""
+    named = "; ".join(",".join(map(str, nodes_of(group))) for group in groups)
+    return f"NUMA nodes in use as a group can only be used together: {named}"
