@@ -49,13 +49,14 @@ def pod_requests(pod: Pod, gates: FeatureGates) -> dict[str, Quantity]:
 
 
 def pod_limits(pod: Pod, gates: FeatureGates) -> dict[str, Quantity]:
-    """Effective limits: as `pod_requests`, but overhead only raises limits that are there."""
+    """Effective limits: as `pod_requests`, but overhead only raises limits that are not 0."""
     total = containers_limits(pod)
     if gates.pod_level_resources and pod.resources is not None:
         _overrule(total, pod.resources.limits)
     for name, quantity in pod.overhead.items():
-        if name in total:
-            total[name] = total[name] + quantity
+        limit = total.get(name)
+        if limit is not None and not limit.is_zero():
+            total[name] = limit + quantity
     return total
 
 
