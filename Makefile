@@ -1,0 +1,92 @@
+# numalign: what a developer and CI run. `make help` lists the targets.
+#
+#   PYTHON=...   the interpreter that .venv is made with (3.11 or newer)
+#   V=1          print the commands
+#   JOBS=...     processes that tests run in
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+RELEASED := protos/released.binpb
+SPELLED := README.md CHANGELOG.md Makefile docs service clients tests protos tools .ci deploy
+TYPED := service clients tests
+
+JOBS ?= 2
+V ?= 0
+ifeq ($(V),0)
+Q := @
+PIP_QUIET := --quiet
+endif
+
+# The first of the usual names that is new enough; looked for only when it is needed.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; \
+	done)
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint lint-python lint-layers lint-protos lint-text bench protos \
+	release-protos lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY) ## Create .venv with the locked packages and this project
+
+demo: $(READY) ## Admit a few pods on a made-up machine, and explain each decision
+	$(Q)$(BIN)/numalign demo
+
+test: $(READY) ## Run all tests
+	$(Q)$(BIN)/python -m pytest -q -n $(JOBS) $(ARGS)
+
+lint: lint-python lint-layers lint-protos lint-text ## Run every check that is not a test
+
+lint-python: $(READY) ## Check style, format and types
+	$(Q)$(BIN)/ruff check .
+	$(Q)$(BIN)/ruff format --check .
+	$(Q)$(BIN)/mypy $(TYPED)
+
+lint-layers: $(READY) ## Check that arrows go speak, keep, decide, never back
+	$(Q)$(BIN)/lint-imports
+
+lint-protos: $(READY) ## Check the contract, its compatibility, and the generated code
+	$(Q)$(BIN)/buf lint protos
+	$(Q)$(BIN)/buf format -d --exit-code protos
+	$(Q)if [ -f $(RELEASED) ]; then $(BIN)/buf breaking protos --against $(RELEASED); \
+		else echo "no contract is released yet, so nothing can break: $(RELEASED)"; fi
+	$(Q)PYTHON=$(BIN)/python tools/protos check
+
+lint-text: $(READY) ## Check spelling
+	$(Q)$(BIN)/codespell $(wildcard $(SPELLED))
+
+bench: $(READY) ## Measure how long decisions take
+	$(Q)$(BIN)/python tests/bench $(ARGS)
+
+protos: $(READY) ## Generate the Python code of protos/
+	$(Q)PYTHON=$(BIN)/python tools/protos generate
+
+release-protos: $(READY) ## Make the contract the one that later changes must not break
+	$(Q)$(BIN)/buf build protos --exclude-source-info -o $(RELEASED)
+
+lock: $(READY) ## Renew requirements.lock from pyproject.toml; UPGRADE=1 takes newer versions
+	$(Q)$(BIN)/python -m pip install $(PIP_QUIET) 'uv>=0.9'
+	$(Q)$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
+		--generate-hashes --custom-compile-command 'make lock' --quiet \
+		$(if $(UPGRADE),--upgrade) --output-file requirements.lock
+
+clean: ## Remove the environment and everything that tools left behind
+	$(Q)rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+		.import_linter_cache .coverage
+	$(Q)find service clients tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	$(if $(PYTHON),,$(error Python 3.11 or newer was not found; name it with PYTHON=...))
+	$(Q)$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
+	$(Q)$(PYTHON) -m venv $(VENV)
+
+# Done again only when what is to be installed has changed.
+$(READY): requirements.lock pyproject.toml | $(BIN)/python
+	$(Q)$(BIN)/python -m pip install $(PIP_QUIET) --require-hashes -r requirements.lock
+	$(Q)$(BIN)/python -m pip install $(PIP_QUIET) --no-deps --no-build-isolation -e .
+	$(Q)touch $@
