@@ -9,6 +9,7 @@ nothing was kept.
      ├── NotFound              an unknown pod or container           NOT_FOUND
      ├── AlreadyExists         a name or resource is taken           ALREADY_EXISTS
      ├── Unavailable           a provider is down or restarted       UNAVAILABLE
+     ├── Unsupported           what is asked is not there yet        UNIMPLEMENTED
      ├── QueueFull             too many admissions are waiting       RESOURCE_EXHAUSTED
      ├── RevisionTooOld        a watch starts before the history     OUT_OF_RANGE
      ├── Fault                 the pod cannot be judged              (a rejection with our text)
@@ -60,6 +61,10 @@ class AlreadyExists(NumalignError):
 
 class Unavailable(NumalignError):
     """A service that the decision needs did not answer, or restarted in between."""
+
+
+class Unsupported(NumalignError):
+    """The contract has it and this version does not."""
 
 
 class QueueFull(NumalignError):

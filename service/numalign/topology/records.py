@@ -4,8 +4,9 @@ The record is the commit point of an admission: a row is on disk before the answ
 Separate from the manager because the manager decides when something is recorded, and this
 file only how it is kept.
 
-Invariants: every change has a revision of its own, revisions only grow, also over restarts;
-`history` holds the changes after `oldest`, in order, without a gap.
+Invariants: every change has a revision of its own, which the store gives, and revisions only
+grow, also over restarts; the history holds the changes since the oldest it has, in order,
+without a gap.
 """
 
 from __future__ import annotations
@@ -14,37 +15,17 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 from numalign.errors import NotFound, RevisionTooOld
 from numalign.model.ids import AdmissionId, PodUid
+from numalign.store.admission_store import (
+    AdmissionRow,
+    AdmissionStore,
+    ContainerRow,
+    StoredAdmissions,
+)
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdmissionRow:
-    """One admitted pod as it is stored: `record` is a serialised AdmissionRecord."""
-
-    pod_uid: PodUid
-    admission_id: AdmissionId
-    owner: str
-    revision: int
-    pod: bytes
-    record: bytes
-
-
-class AdmissionStore(Protocol):
-    """Where the record is kept; see `numalign.store.admission_store`."""
-
-    async def commit(self, row: AdmissionRow) -> None:
-        """Write one row, synced: when this returns the pod is admitted for good."""
-
-    async def update(self, row: AdmissionRow) -> None:
-        """Write a row that follows from what others keep; need not be synced."""
-
-    async def delete(self, pod_uids: tuple[PodUid, ...], revision: int) -> None:
-        """Remove rows, and remember the revision, synced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +42,22 @@ class Admitted:
         return PodUid(self.message.pod_uid)
 
     def row(self) -> AdmissionRow:
-        """The row to store."""
+        """The row to store; its revision is the store's to give."""
         return AdmissionRow(
             pod_uid=self.pod_uid,
             admission_id=self.admission_id,
             owner=self.message.owner,
-            revision=self.message.revision,
             pod=self.pod,
             record=self.message.SerializeToString(),
+            config_generation=self.message.config_generation,
         )
+
+    def at(self, revision: int) -> Admitted:
+        """The same pod as of another revision."""
+        message = pb.AdmissionRecord()
+        message.CopyFrom(self.message)
+        message.revision = revision
+        return Admitted(self.admission_id, self.pod, message)
 
 
 class Records:
@@ -78,21 +66,21 @@ class Records:
     def __init__(
         self,
         store: AdmissionStore,
-        rows: Iterable[AdmissionRow],
-        revision: int,
+        stored: StoredAdmissions,
         history_length: int,
     ) -> None:
         self._store = store
-        self._revision = revision
-        self._oldest = revision
+        self._revision = stored.revision
+        self._oldest = stored.revision
         self._history: deque[ad.WatchAssignmentsResponse] = deque(maxlen=history_length)
         self._changed = asyncio.Event()
+        self._changing = asyncio.Lock()
         self._shared_cpus = ""
         self._pods: dict[PodUid, Admitted] = {}
-        for row in sorted(rows, key=lambda row: row.revision):
-            self._pods[row.pod_uid] = Admitted(
-                row.admission_id, row.pod, pb.AdmissionRecord.FromString(row.record)
-            )
+        for row in stored.admissions:
+            message = pb.AdmissionRecord.FromString(row.record)
+            self._pods[row.pod_uid] = Admitted(row.admission_id, row.pod, message).at(row.revision)
+        self._containers = {row.container_id: row for row in stored.containers}
 
     @property
     def revision(self) -> int:
@@ -121,33 +109,47 @@ class Records:
 
     async def admit(self, admitted: Admitted) -> Admitted:
         """Record a pod: when this returns it is admitted for good. The record as numbered."""
-        numbered = self._numbered(admitted)
-        await self._store.commit(numbered.row())
-        self._note_changed(numbered)
-        return numbered
+        return await self._put(admitted, synced=True)
 
     async def change(self, admitted: Admitted) -> Admitted:
         """Record what an admitted pod holds now."""
-        numbered = self._numbered(admitted)
-        await self._store.update(numbered.row())
-        self._note_changed(numbered)
-        return numbered
+        return await self._put(admitted, synced=False)
 
     async def release(self, pod_uids: Iterable[PodUid]) -> None:
-        """Take pods out of the record."""
-        gone = tuple(uid for uid in pod_uids if uid in self._pods)
-        if not gone:
-            return
-        await self._store.delete(gone, self._revision + len(gone))
-        for pod_uid in gone:
-            del self._pods[pod_uid]
-            self._note(ad.WatchAssignmentsResponse(released=ad.Released(pod_uid=pod_uid)))
+        """Take pods out of the record; unknown ones are passed over."""
+        async with self._changing:
+            for pod_uid in pod_uids:
+                if self._pods.pop(pod_uid, None) is not None:
+                    self._containers = {
+                        i: row for i, row in self._containers.items() if row.pod_uid != pod_uid
+                    }
+                    revision = await self._store.delete((pod_uid,))
+                    released = ad.Released(pod_uid=pod_uid)
+                    self._note(ad.WatchAssignmentsResponse(released=released), revision)
 
-    def share(self, cpus: str) -> None:
+    def containers(self) -> tuple[tuple[str, PodUid, str], ...]:
+        """Known container ids, each with its pod and its name."""
+        return tuple((row.container_id, row.pod_uid, row.name) for row in self._containers.values())
+
+    async def add_container(self, container_id: str, pod_uid: PodUid, name: str) -> None:
+        """Remember which container an id stands for."""
+        row = ContainerRow(container_id=container_id, pod_uid=pod_uid, name=name)
+        await self._store.add_container(row)
+        self._containers[container_id] = row
+
+    async def remove_container(self, container_id: str) -> None:
+        """Forget a container id; an unknown one is not an error."""
+        if self._containers.pop(container_id, None) is not None:
+            await self._store.remove_container(container_id)
+
+    async def share(self, cpus: str) -> None:
         """The CPUs of containers without exclusive CPUs are these now."""
-        if cpus != self._shared_cpus:
-            self._shared_cpus = cpus
-            self._note(ad.WatchAssignmentsResponse(shared_cpus=ad.SharedCpus(cpus=cpus)))
+        async with self._changing:
+            if cpus != self._shared_cpus:
+                revision = await self._store.advance()
+                self._shared_cpus = cpus
+                shared = ad.SharedCpus(cpus=cpus)
+                self._note(ad.WatchAssignmentsResponse(shared_cpus=shared), revision)
 
     async def watch(self, from_revision: int) -> AsyncIterator[ad.WatchAssignmentsResponse]:
         """What is there, a marker, then every change; or every change after a revision.
@@ -186,27 +188,26 @@ class Records:
             raise RevisionTooOld(
                 f"from_revision: {revision} is in the future; the node is at {self._revision}"
             )
-        oldest = self._history[0].revision - 1 if self._history else self._oldest
-        if revision < max(oldest, self._oldest):
+        if revision < self._oldest:
             raise RevisionTooOld(
-                f"from_revision: changes after {revision} are no longer kept (oldest: {oldest}); "
-                "start again from 0"
+                f"from_revision: changes after {revision} are no longer kept (oldest: "
+                f"{self._oldest}); start again from 0"
             )
         return [event for event in self._history if event.revision > revision]
 
-    def _numbered(self, admitted: Admitted) -> Admitted:
-        message = pb.AdmissionRecord()
-        message.CopyFrom(admitted.message)
-        message.revision = self._revision + 1
-        return Admitted(admitted.admission_id, admitted.pod, message)
+    async def _put(self, admitted: Admitted, *, synced: bool) -> Admitted:
+        async with self._changing:
+            revision = await self._store.commit(admitted.row(), synced=synced)
+            numbered = admitted.at(revision)
+            self._pods[admitted.pod_uid] = numbered
+            self._note(ad.WatchAssignmentsResponse(changed=numbered.message), revision)
+            return numbered
 
-    def _note_changed(self, admitted: Admitted) -> None:
-        self._pods[admitted.pod_uid] = admitted
-        self._note(ad.WatchAssignmentsResponse(changed=admitted.message))
-
-    def _note(self, event: ad.WatchAssignmentsResponse) -> None:
-        self._revision += 1
-        event.revision = self._revision
+    def _note(self, event: ad.WatchAssignmentsResponse, revision: int) -> None:
+        event.revision = revision
+        self._revision = revision
+        if len(self._history) == self._history.maxlen:
+            self._oldest = self._history[0].revision
         self._history.append(event)
         self._changed.set()
         self._changed = asyncio.Event()

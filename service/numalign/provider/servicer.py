@@ -1,0 +1,312 @@
+"""The HintProvider service over a ledger: translate, call, translate back.
+
+One servicer serves every built-in provider; what differs between them (their books as
+messages) comes in as `Books`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator
+from typing import Generic, Protocol, TypeVar
+
+from numalign.errors import Fault, FieldViolation, InvalidInput
+from numalign.model.ids import AdmissionId, PodUid
+from numalign.model.pod import Container, Pod
+from numalign.provider.engine import Allocated
+from numalign.provider.hint_messages import hint_from_message, hints_to_message
+from numalign.provider.ledger import Ledger
+from numalign.provider.messages import (
+    call_to_message,
+    edits_to_message,
+    facts_to_messages,
+    holding_to_message,
+    pod_holding_to_message,
+)
+from numalign.provider.pod_cache import PodCache
+from numalign.provider.values import AllocationFailure
+from numalign.rpc.context import Context
+from numalign.v1 import hint_provider_pb2 as hp
+from numalign.v1 import hint_provider_pb2_grpc as hp_grpc
+from numalign.v1 import types_pb2 as pb
+
+S = TypeVar("S")
+S_contra = TypeVar("S_contra", contravariant=True)
+
+
+class Books(Protocol[S_contra]):
+    """A provider's books as messages."""
+
+    def state_message(self, state: S_contra) -> hp.GetStateResponse:
+        """The typed books; instance id, revision and reports are filled in by the servicer."""
+
+    def allocatable_message(self, state: S_contra) -> hp.GetAllocatableResourcesResponse:
+        """What can be given out at all; the instance id is filled in by the servicer."""
+
+
+class Observer(Protocol[S]):
+    """Who counts what a provider does; see `numalign.telemetry`."""
+
+    def started(self, state: S) -> None:
+        """The provider is about to serve `state`."""
+
+    def allocated(
+        self, before: S, outcome: Allocated[S], pod: Pod, container: Container | None
+    ) -> None:
+        """An allocation of a container, or (None) of a pod, came to an end."""
+
+    def changed(self, state: S) -> None:
+        """The books changed."""
+
+
+class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
+    """Serves one ledger. The instance id is new with every servicer."""
+
+    def __init__(
+        self, ledger: Ledger[S], books: Books[S], observer: Observer[S], pods: PodCache
+    ) -> None:
+        self._ledger = ledger
+        self._books = books
+        self._observer = observer
+        self._pods = pods
+        self._instance_id = uuid.uuid4().hex
+        observer.started(ledger.state)
+
+    async def GetInfo(self, request: hp.GetInfoRequest, context: Context) -> hp.GetInfoResponse:
+        """Who this is and what it serves."""
+        return hp.GetInfoResponse(
+            name=self._ledger.engine.name,
+            resources=self._ledger.engine.resources(),
+            instance_id=self._instance_id,
+        )
+
+    async def GetTopologyHints(
+        self, request: hp.GetTopologyHintsRequest, context: Context
+    ) -> hp.GetTopologyHintsResponse:
+        """Hints for one container."""
+        pod = self._pods.decode(request.pod)
+        container = _container(pod, request.container)
+        admission_id = AdmissionId(request.admission_id)
+        try:
+            hints = await self._ledger.hints(admission_id, pod, container)
+        except Fault as fault:
+            return hp.GetTopologyHintsResponse(instance_id=self._instance_id, fault=str(fault))
+        return hp.GetTopologyHintsResponse(
+            instance_id=self._instance_id,
+            hints=hints_to_message(hints),
+            facts=self._facts(admission_id, pod, container) if request.with_facts else None,
+        )
+
+    async def GetPodTopologyHints(
+        self, request: hp.GetPodTopologyHintsRequest, context: Context
+    ) -> hp.GetPodTopologyHintsResponse:
+        """Hints for a pod as a whole."""
+        pod = self._pods.decode(request.pod)
+        admission_id = AdmissionId(request.admission_id)
+        try:
+            hints = await self._ledger.hints(admission_id, pod, None)
+        except Fault as fault:
+            return hp.GetPodTopologyHintsResponse(instance_id=self._instance_id, fault=str(fault))
+        return hp.GetPodTopologyHintsResponse(
+            instance_id=self._instance_id,
+            hints=hints_to_message(hints),
+            facts=self._facts(admission_id, pod, None) if request.with_facts else None,
+        )
+
+    async def Allocate(self, request: hp.AllocateRequest, context: Context) -> hp.AllocateResponse:
+        """Takes what one container asks for."""
+        pod = self._pods.decode(request.pod)
+        container = _container(pod, request.container)
+        before = self._ledger.state
+        try:
+            outcome = await self._ledger.allocate(
+                AdmissionId(request.admission_id),
+                pod,
+                container,
+                hint_from_message(request.affinity),
+                last=request.last,
+                dry_run=request.dry_run,
+            )
+        except Fault as fault:
+            return hp.AllocateResponse(
+                instance_id=self._instance_id, failure=hp.AllocationFailure(fault=str(fault))
+            )
+        self._observer.allocated(before, outcome, pod, container)
+        return hp.AllocateResponse(
+            instance_id=self._instance_id,
+            failure=_failure(outcome.failure),
+            allocations=self._holdings(outcome.state, pod.uid),
+            plugin_calls=[call_to_message(call) for call in outcome.plugin_calls],
+        )
+
+    async def AllocatePod(
+        self, request: hp.AllocatePodRequest, context: Context
+    ) -> hp.AllocatePodResponse:
+        """Takes what a pod with pod-level resources asks for."""
+        pod = self._pods.decode(request.pod)
+        before = self._ledger.state
+        try:
+            outcome = await self._ledger.allocate(
+                AdmissionId(request.admission_id),
+                pod,
+                None,
+                hint_from_message(request.affinity),
+                last=request.last,
+                dry_run=request.dry_run,
+            )
+        except Fault as fault:
+            return hp.AllocatePodResponse(
+                instance_id=self._instance_id, failure=hp.AllocationFailure(fault=str(fault))
+            )
+        self._observer.allocated(before, outcome, pod, None)
+        holding = self._ledger.engine.pod_holding(outcome.state, pod.uid)
+        return hp.AllocatePodResponse(
+            instance_id=self._instance_id,
+            failure=_failure(outcome.failure),
+            allocations=self._holdings(outcome.state, pod.uid),
+            pod_allocation=pod_holding_to_message(holding),
+            plugin_calls=[call_to_message(call) for call in outcome.plugin_calls],
+        )
+
+    async def Commit(self, request: hp.CommitRequest, context: Context) -> hp.CommitResponse:
+        """The admission is recorded."""
+        await self._ledger.commit(AdmissionId(request.admission_id))
+        self._observer.changed(self._ledger.state)
+        return hp.CommitResponse(instance_id=self._instance_id)
+
+    async def Abort(self, request: hp.AbortRequest, context: Context) -> hp.AbortResponse:
+        """The admission is off."""
+        keep = request.leftovers == hp.LEFTOVERS_KEEP
+        await self._ledger.abort(AdmissionId(request.admission_id), keep=keep)
+        self._observer.changed(self._ledger.state)
+        return hp.AbortResponse(instance_id=self._instance_id)
+
+    async def PrepareContainer(
+        self, request: hp.HintProviderPrepareContainerRequest, context: Context
+    ) -> hp.HintProviderPrepareContainerResponse:
+        """Says what is to be applied to a container."""
+        pod = self._pods.decode(request.pod)
+        container = _container(pod, request.container)
+        preparation = await self._ledger.prepare_container(pod, container)
+        holding = next(
+            (
+                h
+                for h in self._ledger.engine.holdings(self._ledger.state, pod.uid)
+                if h.container == container.name
+            ),
+            None,
+        )
+        mems = preparation.mems
+        edits = preparation.edits
+        return hp.HintProviderPrepareContainerResponse(
+            instance_id=self._instance_id,
+            cpus=None if preparation.cpus is None else str(preparation.cpus),
+            exclusive_cpus=holding is not None and bool(holding.cpus),
+            mems=None if mems is None else ",".join(map(str, mems)),
+            edits=None if edits is None else edits_to_message(edits),
+            allocation=None if holding is None else holding_to_message(holding),
+        )
+
+    async def AddContainer(
+        self, request: hp.HintProviderAddContainerRequest, context: Context
+    ) -> hp.HintProviderAddContainerResponse:
+        """A container is about to start."""
+        pod = self._pods.decode(request.pod)
+        await self._ledger.add_container(pod, _container(pod, request.container))
+        self._observer.changed(self._ledger.state)
+        return hp.HintProviderAddContainerResponse(
+            instance_id=self._instance_id,
+            allocations=self._holdings(self._ledger.state, pod.uid),
+        )
+
+    async def RemoveContainer(
+        self, request: hp.HintProviderRemoveContainerRequest, context: Context
+    ) -> hp.HintProviderRemoveContainerResponse:
+        """A container is gone for good: what it holds is given back."""
+        await self._ledger.remove_container(PodUid(request.pod_uid), request.container)
+        self._observer.changed(self._ledger.state)
+        return hp.HintProviderRemoveContainerResponse(instance_id=self._instance_id)
+
+    async def Release(
+        self, request: hp.HintProviderReleaseRequest, context: Context
+    ) -> hp.HintProviderReleaseResponse:
+        """Pods ended."""
+        await self._ledger.release(PodUid(uid) for uid in request.pod_uids)
+        self._observer.changed(self._ledger.state)
+        return hp.HintProviderReleaseResponse(instance_id=self._instance_id)
+
+    async def Reconcile(
+        self, request: hp.HintProviderReconcileRequest, context: Context
+    ) -> hp.HintProviderReconcileResponse:
+        """The Topology Manager's picture."""
+        active = {PodUid(pod.pod_uid): frozenset(pod.containers) for pod in request.active_pods}
+        released = await self._ledger.reconcile(
+            active,
+            frozenset(AdmissionId(i) for i in request.committed_admission_ids),
+            ready=request.sources_ready,
+            running=frozenset(
+                (PodUid(c.pod_uid), c.container_name) for c in request.running_containers
+            ),
+        )
+        self._observer.changed(self._ledger.state)
+        unknown = active.keys() - self._ledger.engine.pods(self._ledger.state)
+        return hp.HintProviderReconcileResponse(
+            instance_id=self._instance_id,
+            released_pod_uids=released,
+            unknown_pod_uids=sorted(unknown),
+        )
+
+    async def GetState(self, request: hp.GetStateRequest, context: Context) -> hp.GetStateResponse:
+        """The provider's books."""
+        response = self._books.state_message(self._ledger.state)
+        response.instance_id = self._instance_id
+        response.revision = self._ledger.revision
+        response.reports.extend(self._ledger.reports)
+        return response
+
+    async def GetAllocatableResources(
+        self, request: hp.GetAllocatableResourcesRequest, context: Context
+    ) -> hp.GetAllocatableResourcesResponse:
+        """What can be given out at all."""
+        response = self._books.allocatable_message(self._ledger.state)
+        response.instance_id = self._instance_id
+        return response
+
+    async def Watch(
+        self, request: hp.WatchRequest, context: Context
+    ) -> AsyncIterator[hp.WatchResponse]:
+        """Streams what others need to know, beginning with how it stands."""
+        while True:
+            revision = self._ledger.revision
+            shared = self._ledger.engine.shared_cpus(self._ledger.state)
+            yield hp.WatchResponse(
+                instance_id=self._instance_id,
+                revision=revision,
+                resources=self._ledger.engine.resources(),
+                shared_cpus=None if shared is None else str(shared),
+            )
+            await self._ledger.wait_changed(revision)
+
+    def _holdings(self, state: S, pod_uid: PodUid) -> list[pb.ContainerAllocation]:
+        return [holding_to_message(h) for h in self._ledger.engine.holdings(state, pod_uid)]
+
+    def _facts(
+        self, admission_id: AdmissionId, pod: Pod, container: Container | None
+    ) -> list[pb.ResourceFacts]:
+        facts = self._ledger.facts(admission_id, pod, container)
+        return facts_to_messages(self._ledger.engine.name, facts)
+
+
+def _container(pod: Pod, name: str) -> Container:
+    try:
+        return pod.container(name)
+    except KeyError:
+        raise InvalidInput(
+            FieldViolation("container", f'pod "{pod.uid}" has no container "{name}"')
+        ) from None
+
+
+def _failure(failure: AllocationFailure | None) -> hp.AllocationFailure | None:
+    if failure is None:
+        return None
+    return hp.AllocationFailure(reason=failure.reason or "", message=failure.message)

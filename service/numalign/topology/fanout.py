@@ -1,0 +1,198 @@
+"""All hint providers of one admission, asked at once; what a scope sees as its `Providers`.
+
+It also takes the notes that the answer needs: what each container was given, every call
+that was made, who was left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from numalign.model.hint import TopologyHint
+from numalign.model.ids import AdmissionId
+from numalign.model.pod import Container, Pod
+from numalign.provider.hint_messages import hint_to_message, hints_from_message
+from numalign.provider.values import AllocationFailure
+from numalign.topology.ports import ProviderAnswer
+from numalign.topology.provider_handle import ProviderDown, ProviderFault, ProviderHandle
+from numalign.v1 import hint_provider_pb2 as hp
+from numalign.v1 import types_pb2 as pb
+
+T = TypeVar("T")
+
+HintResponse = hp.GetTopologyHintsResponse | hp.GetPodTopologyHintsResponse
+AllocateResponse = hp.AllocateResponse | hp.AllocatePodResponse
+
+
+class Fanout:
+    """The providers of one admission, in provider order.
+
+    `one_by_one` asks for allocations in order and stops at the first failure, as the kubelet
+    does; else all are asked at once and the first failure in order is reported.
+    """
+
+    def __init__(
+        self,
+        handles: Sequence[ProviderHandle],
+        admission_id: AdmissionId,
+        pod: bytes,
+        *,
+        dry_run: bool,
+        one_by_one: bool,
+    ) -> None:
+        self._handles = list(handles)
+        self._admission_id = admission_id
+        self._pod = pod
+        self._dry_run = dry_run
+        self._one_by_one = one_by_one
+        self._given: dict[str, tuple[pb.ContainerAllocation, ...]] = {}
+        self.pod_allocation = pb.PodAllocation()
+        self.allocate_calls: list[pb.AllocateCall] = []
+        self.plugin_calls: list[pb.PluginCall] = []
+        self.warnings: list[str] = []
+
+    @property
+    def handles(self) -> tuple[ProviderHandle, ...]:
+        """The providers that took part to the end."""
+        return tuple(self._handles)
+
+    async def topology_hints(self, pod: Pod, container: Container) -> tuple[ProviderAnswer, ...]:
+        """Hints for one container."""
+        request = hp.GetTopologyHintsRequest(
+            admission_id=self._admission_id, pod=self._pod, container=container.name
+        )
+        return await self._hints(lambda h: h.stub.GetTopologyHints(request, timeout=h.timeout))
+
+    async def pod_topology_hints(self, pod: Pod) -> tuple[ProviderAnswer, ...]:
+        """Hints for the pod as a whole."""
+        request = hp.GetPodTopologyHintsRequest(admission_id=self._admission_id, pod=self._pod)
+        return await self._hints(lambda h: h.stub.GetPodTopologyHints(request, timeout=h.timeout))
+
+    async def allocate(
+        self, pod: Pod, container: Container, affinity: TopologyHint, last: bool
+    ) -> AllocationFailure | None:
+        """Take what the container asks for; the first failure in provider order, or None."""
+        request = hp.AllocateRequest(
+            admission_id=self._admission_id,
+            pod=self._pod,
+            container=container.name,
+            affinity=hint_to_message(affinity),
+            last=last,
+            dry_run=self._dry_run,
+        )
+        return await self._allocate(
+            container.name, lambda h: h.stub.Allocate(request, timeout=h.timeout)
+        )
+
+    async def allocate_pod(
+        self, pod: Pod, affinity: TopologyHint, last: bool
+    ) -> AllocationFailure | None:
+        """Take what the pod as a whole asks for; the first failure, or None."""
+        request = hp.AllocatePodRequest(
+            admission_id=self._admission_id,
+            pod=self._pod,
+            affinity=hint_to_message(affinity),
+            last=last,
+            dry_run=self._dry_run,
+        )
+        return await self._allocate("", lambda h: h.stub.AllocatePod(request, timeout=h.timeout))
+
+    async def facts(self, pod: Pod, container: Container | None) -> list[pb.ResourceFacts]:
+        """What stands behind the hints that were given last, of every provider."""
+        if container is None:
+            whole = hp.GetPodTopologyHintsRequest(
+                admission_id=self._admission_id, pod=self._pod, with_facts=True
+            )
+            responses: Sequence[HintResponse] = await self._all(
+                lambda h: h.stub.GetPodTopologyHints(whole, timeout=h.timeout)
+            )
+        else:
+            single = hp.GetTopologyHintsRequest(
+                admission_id=self._admission_id,
+                pod=self._pod,
+                container=container.name,
+                with_facts=True,
+            )
+            responses = await self._all(
+                lambda h: h.stub.GetTopologyHints(single, timeout=h.timeout)
+            )
+        return [fact for response in responses for fact in response.facts]
+
+    def allocations(
+        self, pod: Pod, affinities: dict[str, TopologyHint]
+    ) -> list[pb.ContainerAllocation]:
+        """What each container holds, from every provider together, in the order of the pod."""
+        merged = {c.name: pb.ContainerAllocation(container=c.name) for c in pod.all_containers()}
+        for given in self._given.values():
+            for part in given:
+                merged[part.container].MergeFrom(part)
+        for name, hint in affinities.items():
+            merged[name].affinity.CopyFrom(hint_to_message(hint))
+        return list(merged.values())
+
+    async def _hints(
+        self, call: Callable[[ProviderHandle], Awaitable[HintResponse]]
+    ) -> tuple[ProviderAnswer, ...]:
+        responses = await self._all(call)
+        answers = []
+        for handle, response in zip(self._handles, responses, strict=True):
+            if response.fault:
+                raise ProviderFault(response.fault)
+            hints = hints_from_message(response.hints) if response.HasField("hints") else None
+            answers.append(ProviderAnswer(handle.name, hints))
+        return tuple(answers)
+
+    async def _allocate(
+        self, container: str, call: Callable[[ProviderHandle], Awaitable[AllocateResponse]]
+    ) -> AllocationFailure | None:
+        if self._one_by_one:
+            for handle in tuple(self._handles):
+                failure = self._note(handle, container, await handle.decide(partial(call, handle)))
+                if failure is not None:
+                    return failure
+            return None
+        responses = await self._all(call)
+        for handle, response in zip(self._handles, responses, strict=True):
+            failure = self._note(handle, container, response)
+            if failure is not None:
+                return failure
+        return None
+
+    def _note(
+        self, handle: ProviderHandle, container: str, response: AllocateResponse
+    ) -> AllocationFailure | None:
+        failure = response.failure
+        if failure.fault:
+            raise ProviderFault(failure.fault)
+        self.plugin_calls.extend(response.plugin_calls)
+        self.allocate_calls.append(
+            pb.AllocateCall(provider=handle.name, container=container, error=failure.message)
+        )
+        self._given[handle.name] = tuple(response.allocations)
+        if isinstance(response, hp.AllocatePodResponse):
+            self.pod_allocation.MergeFrom(response.pod_allocation)
+        if response.HasField("failure"):
+            return AllocationFailure(failure.message, failure.reason or None)
+        return None
+
+    async def _all(self, call: Callable[[ProviderHandle], Awaitable[T]]) -> list[T]:
+        outcomes = await asyncio.gather(
+            *(handle.decide(partial(call, handle)) for handle in self._handles),
+            return_exceptions=True,
+        )
+        answers: list[T] = []
+        kept: list[ProviderHandle] = []
+        for handle, outcome in zip(self._handles, outcomes, strict=True):
+            if isinstance(outcome, ProviderDown) and handle.may_be_ignored:
+                self.warnings.append(f"{outcome}; it was left out of the decision")
+                self._given.pop(handle.name, None)
+            elif isinstance(outcome, BaseException):
+                raise outcome
+            else:
+                answers.append(outcome)
+                kept.append(handle)
+        self._handles = kept
+        return answers

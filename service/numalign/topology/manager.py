@@ -1,0 +1,431 @@
+"""The Topology Manager: one admission from its turn to its record, and what follows a pod after.
+
+It brings the parts together and decides nothing itself: the scope decides, the fan-out asks
+the providers, the records are the commit point. The order of an admission:
+
+    turn -> providers know the outcome of the last one -> scope (hints, merge, allocate ...)
+         -> refused, given up, or only wanted to know: Abort to all, then the answer
+         -> admitted: the row is written and synced, then the answer; Commit goes out unwaited
+
+A call that is cancelled before its row is written is aborted; once the write has begun it is
+carried to its end, and asking again returns the record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from numalign.errors import FieldViolation, InvalidInput, SpecChanged
+from numalign.model.feature_gates import FeatureGates
+from numalign.model.hint import TopologyHint
+from numalign.model.ids import AdmissionId, PodUid
+from numalign.model.pod import Pod
+from numalign.model.pod_change import changed_field
+from numalign.model.qos import qos_class
+from numalign.provider.hint_messages import hint_from_message
+from numalign.provider.pod_cache import PodCache
+from numalign.topology.fanout import Fanout
+from numalign.topology.hint_store import HintStore
+from numalign.topology.picture import Picture
+from numalign.topology.provider_handle import ProviderFault, ProviderHandle
+from numalign.topology.reasons import unexpected_rejection
+from numalign.topology.records import Admitted, Records
+from numalign.topology.registry import ProviderRegistry
+from numalign.topology.scope import Scope, ScopeResult
+from numalign.topology.strategies import TopologyStrategies
+from numalign.topology.turnstile import Turnstile
+from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import hint_provider_pb2 as hp
+from numalign.v1 import types_pb2 as pb
+
+T = TypeVar("T")
+
+HANDLER = "topology-manager"
+"""Name of the Topology Manager in the chain of admit handlers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmitCall:
+    """What the caller wants: a pod as bytes and as read, and what to do with it."""
+
+    data: bytes
+    pod: Pod
+    owner: str
+    dry_run: bool
+    explain: pb.ExplainLevel.ValueType
+
+
+Explainer = Callable[[Pod, ScopeResult, Fanout], Awaitable[pb.Explanation]]
+"""Says how a decision was reached, while the providers still hold it tentatively."""
+
+
+class TopologyManager:
+    """One node's Topology Manager. Everything that changes the books takes a turn."""
+
+    def __init__(
+        self,
+        *,
+        scope: Scope,
+        gates: FeatureGates,
+        records: Records,
+        hints: HintStore,
+        picture: Picture,
+        registry: ProviderRegistry,
+        turnstile: Turnstile,
+        strategies: TopologyStrategies,
+        explainer: Explainer,
+        config_generation: int,
+        pods: PodCache,
+    ) -> None:
+        self._scope = scope
+        self._gates = gates
+        self._records = records
+        self._hints = hints
+        self._picture = picture
+        self._registry = registry
+        self._turnstile = turnstile
+        self._strategies = strategies
+        self._explainer = explainer
+        self._config_generation = config_generation
+        self._pods = pods
+        self._incarnation = uuid.uuid4().hex
+        self._numbers = itertools.count(1)
+
+    async def admit(self, call: AdmitCall) -> tuple[ad.AdmitResponse, ScopeResult | None]:
+        """Decide on one pod. Also the scope's result, unless the record answered."""
+        async with self._turnstile.turn():
+            known = self._records.get(call.pod.uid)
+            if known is not None and self._strategies.trusts_record:
+                return self._recorded(known, call), None
+            await self._registry.ready(self._reconciliation)
+            return await self._decide(call)
+
+    async def release(self, pod_uid: PodUid) -> int:
+        """Give back everything that a pod holds; the revision after. NotFound if unknown."""
+        async with self._turnstile.turn():
+            self._records.require(pod_uid)
+            return await carried_through(self._release((pod_uid,)))
+
+    async def reconcile(self, picture: ad.ReconcileRequest) -> ad.ReconcileResponse:
+        """Release the pods of one owner that it no longer has (never a pod in flight)."""
+        async with self._turnstile.turn():
+            return await carried_through(self._reconcile(picture))
+
+    async def prepare_container(
+        self, pod_uid: PodUid, container: str
+    ) -> ad.PrepareContainerResponse:
+        """What to apply to a container, from every provider."""
+        async with self._turnstile.turn():
+            admitted = self._records.require(pod_uid)
+            self._require_container(admitted, container)
+            await self._registry.ready(self._reconciliation)
+            request = hp.HintProviderPrepareContainerRequest(pod=admitted.pod, container=container)
+            parts = await self._each(lambda h: h.stub.PrepareContainer(request, timeout=h.timeout))
+            return self._prepared(container, parts)
+
+    async def add_container(self, pod_uid: PodUid, container: str, container_id: str) -> None:
+        """A container is about to start: what finished init containers held is freed."""
+        async with self._turnstile.turn():
+            admitted = self._records.require(pod_uid)
+            self._require_container(admitted, container)
+            await self._registry.ready(self._reconciliation)
+            await carried_through(self._add_container(admitted, container, container_id))
+
+    async def remove_container(self, container_id: str) -> None:
+        """A container is gone. An unknown id is not an error (TM-51)."""
+        async with self._turnstile.turn():
+            self._hints.remove_container(container_id)
+            await self._records.remove_container(container_id)
+
+    def affinity(self, pod_uid: PodUid, container: str) -> TopologyHint:
+        """The stored hint of a container (TM-50)."""
+        return self._hints.get(pod_uid, container)
+
+    async def register(self, handle: ProviderHandle) -> None:
+        """Add a third-party provider."""
+        async with self._turnstile.turn():
+            await self._registry.register(handle)
+
+    def _recorded(self, known: Admitted, call: AdmitCall) -> ad.AdmitResponse:
+        record = known.message
+        if record.owner != call.owner:
+            raise SpecChanged(
+                "owner", f'owner: pod "{known.pod_uid}" is admitted for owner "{record.owner}"'
+            )
+        changed = changed_field(self._pods.decode(known.pod), call.pod, self._gates)
+        if changed is not None:
+            raise SpecChanged(
+                changed,
+                f'{changed}: pod "{known.pod_uid}" is admitted with another value; '
+                "ask for a resize to change it",
+            )
+        return ad.AdmitResponse(
+            verdict=pb.VERDICT_ADMITTED,
+            allocations=record.allocations,
+            pod_allocation=record.pod_allocation,
+            already_admitted=True,
+            revision=record.revision,
+            dry_run=call.dry_run,
+        )
+
+    async def _decide(self, call: AdmitCall) -> tuple[ad.AdmitResponse, ScopeResult]:
+        admission_id = AdmissionId(f"{self._incarnation}-{next(self._numbers)}")
+        fanout = Fanout(
+            self._registry.handles,
+            admission_id,
+            call.data,
+            dry_run=call.dry_run,
+            one_by_one=self._strategies.one_by_one,
+        )
+        try:
+            try:
+                result = await self._scope.admit(call.pod, fanout)
+            except ProviderFault as fault:
+                refusal = unexpected_rejection(str(fault))
+                result = ScopeResult(
+                    admitted=False,
+                    reason=refusal.reason,
+                    message=refusal.message,
+                    keeps_nothing=True,
+                )
+            response = await self._answer(call, result, fanout)
+        except BaseException:
+            await carried_through(self._abort(fanout, admission_id, hp.LEFTOVERS_DROP))
+            raise
+        if result.admitted and not call.dry_run:
+            await carried_through(self._commit(call, fanout, admission_id, result, response))
+        else:
+            await carried_through(self._refuse(call, fanout, admission_id, result))
+        response.revision = self._records.revision
+        return response, result
+
+    async def _answer(
+        self, call: AdmitCall, result: ScopeResult, fanout: Fanout
+    ) -> ad.AdmitResponse:
+        response = ad.AdmitResponse(
+            verdict=pb.VERDICT_ADMITTED if result.admitted else pb.VERDICT_REJECTED,
+            handler="" if result.admitted else HANDLER,
+            reason=result.reason,
+            message=result.message,
+            warnings=fanout.warnings,
+            dry_run=call.dry_run,
+        )
+        if result.admitted or (self._strategies.keeps_leftovers and not result.keeps_nothing):
+            response.allocations.extend(fanout.allocations(call.pod, dict(result.affinities)))
+            response.pod_allocation.CopyFrom(fanout.pod_allocation)
+        if call.explain >= pb.EXPLAIN_LEVEL_SUMMARY:
+            response.explanation.CopyFrom(await self._explainer(call.pod, result, fanout))
+        if call.explain < pb.EXPLAIN_LEVEL_FULL:
+            for detail in ("merges", "allocate_calls", "plugin_calls"):
+                response.explanation.ClearField(detail)
+            if call.explain < pb.EXPLAIN_LEVEL_SUMMARY:
+                response.ClearField("explanation")
+        return response
+
+    async def _commit(
+        self,
+        call: AdmitCall,
+        fanout: Fanout,
+        admission_id: AdmissionId,
+        result: ScopeResult,
+        response: ad.AdmitResponse,
+    ) -> None:
+        pod = call.pod
+        record = pb.AdmissionRecord(
+            pod_uid=pod.uid,
+            namespace=pod.namespace,
+            name=pod.name,
+            owner=call.owner,
+            allocations=response.allocations,
+            pod_allocation=response.pod_allocation,
+            qos_class=qos_class(pod, self._gates),
+            config_generation=self._config_generation,
+        )
+        try:
+            await self._records.admit(Admitted(admission_id, call.data, record))
+        except BaseException:
+            await self._abort(fanout, admission_id, hp.LEFTOVERS_DROP)
+            raise
+        self._hints.put(pod.uid, result.affinities)
+        self._picture.admitted(pod.uid)
+        request = hp.CommitRequest(admission_id=admission_id)
+        for handle in fanout.handles:
+            handle.deliver(_bound(handle.stub.Commit, request, handle.timeout))
+
+    async def _refuse(
+        self, call: AdmitCall, fanout: Fanout, admission_id: AdmissionId, result: ScopeResult
+    ) -> None:
+        stays = (
+            self._strategies.keeps_leftovers
+            and not call.dry_run
+            and not result.admitted
+            and not result.keeps_nothing
+        )
+        await self._abort(fanout, admission_id, hp.LEFTOVERS_KEEP if stays else hp.LEFTOVERS_DROP)
+        if stays:
+            self._hints.put(call.pod.uid, result.affinities)
+            self._picture.gone(call.pod.uid)
+            await self._records.release((call.pod.uid,))
+
+    async def _abort(
+        self, fanout: Fanout, admission_id: AdmissionId, leftovers: hp.Leftovers.ValueType
+    ) -> None:
+        request = hp.AbortRequest(admission_id=admission_id, leftovers=leftovers)
+        for handle in fanout.handles:
+            handle.deliver(_bound(handle.stub.Abort, request, handle.timeout))
+        await asyncio.gather(*(handle.delivered() for handle in fanout.handles))
+
+    async def _release(self, pod_uids: tuple[PodUid, ...]) -> int:
+        await self._records.release(pod_uids)
+        for pod_uid in pod_uids:
+            self._picture.gone(pod_uid)
+            self._hints.drop_pod(pod_uid)
+        request = hp.HintProviderReleaseRequest(pod_uids=pod_uids)
+        for handle in self._registry.handles:
+            await handle.delivered()
+            handle.deliver(_bound(handle.stub.Release, request, handle.timeout))
+        await asyncio.gather(*(handle.delivered() for handle in self._registry.handles))
+        return self._records.revision
+
+    async def _reconcile(self, picture: ad.ReconcileRequest) -> ad.ReconcileResponse:
+        named = {PodUid(uid) for uid in picture.active_pod_uids}
+        known = {a.pod_uid for a in self._records.all() if a.message.owner == picture.owner}
+        self._picture.heard(
+            picture.owner,
+            named & known,
+            tuple(picture.running_containers),
+            ready=picture.sources_ready,
+        )
+        gone: tuple[PodUid, ...] = ()
+        if picture.sources_ready:
+            gone = tuple(
+                a.pod_uid
+                for a in self._records.all()
+                if a.message.owner == picture.owner
+                and a.pod_uid not in named
+                and a.message.revision <= picture.as_of_revision
+            )
+        if gone:
+            await self._release(gone)
+        if self._strategies.waits_for_sources:
+            self._registry.forget_processes()
+            await self._registry.ready(self._reconciliation)
+        return ad.ReconcileResponse(
+            released_pod_uids=gone,
+            unknown_pod_uids=sorted(named - known),
+            revision=self._records.revision,
+        )
+
+    async def _add_container(self, admitted: Admitted, container: str, container_id: str) -> None:
+        self._hints.add_container(container_id, admitted.pod_uid, container)
+        await self._records.add_container(container_id, admitted.pod_uid, container)
+        request = hp.HintProviderAddContainerRequest(
+            pod=admitted.pod, container=container, container_id=container_id
+        )
+        parts = await self._each(lambda h: h.stub.AddContainer(request, timeout=h.timeout))
+        held = {
+            a.container: pb.ContainerAllocation(container=a.container, affinity=a.affinity)
+            if a.HasField("affinity")
+            else pb.ContainerAllocation(container=a.container)
+            for a in admitted.message.allocations
+        }
+        for part in parts:
+            for allocation in part.allocations:
+                held[allocation.container].MergeFrom(allocation)
+        changed = pb.AdmissionRecord()
+        changed.CopyFrom(admitted.message)
+        del changed.allocations[:]
+        changed.allocations.extend(held.values())
+        if changed != admitted.message:
+            await self._records.change(Admitted(admitted.admission_id, admitted.pod, changed))
+
+    def _reconciliation(self) -> hp.HintProviderReconcileRequest:
+        records = {a.pod_uid: a for a in self._records.all()}
+        active = self._picture.active
+        return hp.HintProviderReconcileRequest(
+            active_pods=[
+                hp.ActivePod(
+                    pod_uid=uid,
+                    containers=[c.name for c in self._pods.decode(a.pod).all_containers()],
+                )
+                for uid, a in records.items()
+                if uid in active
+            ],
+            committed_admission_ids=[a.admission_id for a in records.values()],
+            sources_ready=self._picture.sources_ready,
+            running_containers=self._picture.running,
+        )
+
+    def _require_container(self, admitted: Admitted, container: str) -> None:
+        if all(a.container != container for a in admitted.message.allocations):
+            raise InvalidInput(
+                FieldViolation(
+                    "container_name",
+                    f'pod "{admitted.pod_uid}" has no container "{container}"',
+                )
+            )
+
+    async def _each(self, call: Callable[[ProviderHandle], Awaitable[T]]) -> list[T]:
+        return await asyncio.gather(
+            *(h.call(_thunk(call, h)) for h in self._registry.handles if h.instance_id)
+        )
+
+    def _prepared(
+        self, container: str, parts: list[hp.HintProviderPrepareContainerResponse]
+    ) -> ad.PrepareContainerResponse:
+        response = ad.PrepareContainerResponse(
+            allocation=pb.ContainerAllocation(container=container)
+        )
+        for part in parts:
+            response.allocation.MergeFrom(part.allocation)
+            response.exclusive_cpus |= part.exclusive_cpus
+            if part.HasField("cpus"):
+                response.cpus = part.cpus
+            if part.HasField("mems"):
+                response.mems = part.mems
+            if part.HasField("edits"):
+                response.edits.MergeFrom(part.edits)
+        return response
+
+
+async def carried_through(work: Awaitable[T]) -> T:
+    """Await `work` to its end even if the caller is cancelled meanwhile, then say so."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if not task.done():
+            await asyncio.wait((task,))
+        raise
+
+
+def restore_hints(hints: HintStore, records: Records) -> None:
+    """Fill the hint store from a trusted record."""
+    for admitted in records.all():
+        hints.put(
+            admitted.pod_uid,
+            {
+                a.container: hint_from_message(a.affinity)
+                for a in admitted.message.allocations
+                if a.HasField("affinity")
+            },
+        )
+    for container_id, pod_uid, name in records.containers():
+        hints.add_container(container_id, pod_uid, name)
+
+
+def _bound(
+    method: Callable[..., Awaitable[object]], request: object, timeout: float
+) -> Callable[[], Awaitable[object]]:
+    return lambda: method(request, timeout=timeout)
+
+
+def _thunk(
+    call: Callable[[ProviderHandle], Awaitable[T]], handle: ProviderHandle
+) -> Callable[[], Awaitable[T]]:
+    return lambda: call(handle)

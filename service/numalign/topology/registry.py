@@ -1,0 +1,133 @@
+"""The hint providers that the Topology Manager asks, in order, and the watch over them.
+
+Order: device, cpu, memory (TM-18), then third parties as they registered. Separate from the
+manager because providers come, go and restart by themselves, while admissions need them all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+
+from grpc import aio
+
+from numalign.errors import AlreadyExists
+from numalign.topology.provider_handle import ProviderDown, ProviderHandle
+from numalign.v1 import hint_provider_pb2 as hp
+
+RETRY_SECONDS = 1.0
+"""How long to wait before a provider that is gone is watched again."""
+
+SharedCpusListener = Callable[[str], Awaitable[None]]
+
+
+class ProviderRegistry:
+    """The providers. `on_shared_cpus` hears the shared CPU list of whoever serves `cpu`."""
+
+    def __init__(
+        self, handles: Iterable[ProviderHandle], on_shared_cpus: SharedCpusListener
+    ) -> None:
+        self._handles = list(handles)
+        self._on_shared_cpus = on_shared_cpus
+        self._watches: dict[str, asyncio.Task[None]] = {}
+
+    @property
+    def handles(self) -> tuple[ProviderHandle, ...]:
+        """The providers, in the order in which they are asked."""
+        return tuple(self._handles)
+
+    def watch_all(self) -> None:
+        """Begin to watch every provider."""
+        for handle in self._handles:
+            self._watch(handle)
+
+    async def close(self) -> None:
+        """Stop watching."""
+        for task in self._watches.values():
+            task.cancel()
+        await asyncio.gather(*self._watches.values(), return_exceptions=True)
+        self._watches.clear()
+
+    async def ready(self, picture: Callable[[], hp.HintProviderReconcileRequest]) -> None:
+        """See that every provider has the outcomes of the past and knows the picture.
+
+        Called with the node's turn held. Raises ProviderDown for one that cannot be reached
+        and must not be ignored.
+        """
+        await asyncio.gather(*(handle.delivered() for handle in self._handles))
+        strangers = [handle for handle in self._handles if not handle.instance_id]
+        if not strangers:
+            return
+        outcomes = await asyncio.gather(
+            *(handle.introduce(picture()) for handle in strangers), return_exceptions=True
+        )
+        for handle, outcome in zip(strangers, outcomes, strict=True):
+            if isinstance(outcome, ProviderDown) and handle.may_be_ignored:
+                continue
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+    def forget_processes(self) -> None:
+        """Have every provider be told the picture again before it is asked to decide."""
+        for handle in self._handles:
+            handle.instance_id = ""
+
+    async def register(self, handle: ProviderHandle) -> None:
+        """Add a third-party provider, or change the settings of one under the same endpoint.
+
+        Raises AlreadyExists for a name, or a resource, that is another provider's, and
+        ProviderDown if it does not answer.
+        """
+        info = await handle.call(
+            lambda: handle.stub.GetInfo(hp.GetInfoRequest(), timeout=handle.timeout)
+        )
+        handle.resources = tuple(info.resources)
+        others = []
+        for other in self._handles:
+            if other.name == handle.name:
+                if other.built_in or other.endpoint != handle.endpoint:
+                    raise AlreadyExists(
+                        f'name: provider "{other.name}" is registered at {other.endpoint}'
+                    )
+            else:
+                others.append(other)
+        for other in others:
+            for resource in handle.resources:
+                for served in other.resources:
+                    if overlap(resource, served):
+                        raise AlreadyExists(
+                            f'resources: "{resource}" of provider "{handle.name}" is served by '
+                            f'provider "{other.name}" (as "{served}")'
+                        )
+        self._handles = [h for h in self._handles if h.name != handle.name] + [handle]
+        self._watch(handle)
+
+    def _watch(self, handle: ProviderHandle) -> None:
+        old = self._watches.pop(handle.name, None)
+        if old is not None:
+            old.cancel()
+        self._watches[handle.name] = asyncio.ensure_future(self._follow(handle))
+
+    async def _follow(self, handle: ProviderHandle) -> None:
+        while True:
+            try:
+                async for event in handle.stub.Watch(hp.WatchRequest()):
+                    handle.resources = tuple(event.resources)
+                    if handle.instance_id not in {"", event.instance_id}:
+                        handle.instance_id = ""
+                    if event.HasField("shared_cpus"):
+                        await self._on_shared_cpus(event.shared_cpus)
+            except aio.AioRpcError as error:
+                handle.last_error = f"{error.code().name}: {error.details()}"
+            await asyncio.sleep(RETRY_SECONDS)
+
+
+def overlap(a: str, b: str) -> bool:
+    """Whether two served resources, either of which may end in `*`, have a name in common."""
+    if a.endswith("*") and b.endswith("*"):
+        return a[:-1].startswith(b[:-1]) or b[:-1].startswith(a[:-1])
+    if a.endswith("*"):
+        return b.startswith(a[:-1])
+    if b.endswith("*"):
+        return a.startswith(b[:-1])
+    return a == b

@@ -1,0 +1,208 @@
+"""The TopologyManager service: translate, call, translate back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+
+from numalign.errors import FieldViolation, InvalidInput, Unsupported
+from numalign.model.ids import PodUid
+from numalign.provider.hint_messages import hint_to_message
+from numalign.provider.pod_cache import PodCache
+from numalign.rpc.context import Context
+from numalign.topology.manager import AdmitCall, TopologyManager
+from numalign.topology.provider_handle import ProviderHandle
+from numalign.topology.records import Records
+from numalign.topology.registry import ProviderRegistry
+from numalign.topology.scope import ScopeResult
+from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import topology_pb2 as tm
+from numalign.v1 import topology_pb2_grpc as tm_grpc
+from numalign.v1 import types_pb2 as pb
+
+ThirdParty = Callable[[tm.RegisterHintProviderRequest], ProviderHandle]
+"""Makes the handle of a third-party provider: a channel and its settings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyFacts:
+    """What GetPolicy answers."""
+
+    policy: str
+    scope: str
+    options: Mapping[str, str]
+    numa_nodes: tuple[int, ...]
+    compatibility: str
+    config_generation: int
+
+
+class AdmissionObserver:
+    """Hears how every Admit ended; the default hears nothing."""
+
+    def admitted(
+        self, response: ad.AdmitResponse, result: ScopeResult | None, seconds: float
+    ) -> None:
+        """An Admit came to a decision."""
+
+
+class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
+    """Serves one manager."""
+
+    def __init__(
+        self,
+        *,
+        manager: TopologyManager,
+        records: Records,
+        registry: ProviderRegistry,
+        facts: PolicyFacts,
+        third_party: ThirdParty,
+        observer: AdmissionObserver,
+        pods: PodCache,
+        default_owner: str,
+    ) -> None:
+        self._manager = manager
+        self._records = records
+        self._registry = registry
+        self._facts = facts
+        self._third_party = third_party
+        self._observer = observer
+        self._pods = pods
+        self._default_owner = default_owner
+
+    async def Admit(
+        self, request: tm.TopologyManagerAdmitRequest, context: Context
+    ) -> tm.TopologyManagerAdmitResponse:
+        """Decides on one pod."""
+        if request.operation not in pb.Operation.values():
+            raise InvalidInput(
+                FieldViolation("operation", f"unknown operation {request.operation}")
+            )
+        if request.operation == pb.OPERATION_RESIZE:
+            raise Unsupported("operation: resizing a pod in place is not supported yet")
+        call = AdmitCall(
+            data=request.pod,
+            pod=self._pods.decode(request.pod),
+            owner=request.owner or self._default_owner,
+            dry_run=request.dry_run,
+            explain=request.explain,
+        )
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        response, result = await self._manager.admit(call)
+        self._observer.admitted(response, result, clock() - started)
+        return tm.TopologyManagerAdmitResponse(decision=response)
+
+    async def Release(
+        self, request: tm.TopologyManagerReleaseRequest, context: Context
+    ) -> tm.TopologyManagerReleaseResponse:
+        """Gives back everything that a pod holds."""
+        pod_uid = PodUid(_given("pod_uid", request.pod_uid))
+        return tm.TopologyManagerReleaseResponse(revision=await self._manager.release(pod_uid))
+
+    async def Reconcile(
+        self, request: tm.TopologyManagerReconcileRequest, context: Context
+    ) -> tm.TopologyManagerReconcileResponse:
+        """Releases the pods of one owner that the owner no longer has."""
+        picture = ad.ReconcileRequest()
+        picture.CopyFrom(request.picture)
+        picture.owner = picture.owner or self._default_owner
+        outcome = await self._manager.reconcile(picture)
+        return tm.TopologyManagerReconcileResponse(outcome=outcome)
+
+    async def GetAffinity(
+        self, request: tm.GetAffinityRequest, context: Context
+    ) -> tm.GetAffinityResponse:
+        """The hint stored for a container."""
+        hint = self._manager.affinity(PodUid(request.pod_uid), request.container_name)
+        return tm.GetAffinityResponse(affinity=hint_to_message(hint))
+
+    async def GetPolicy(
+        self, request: tm.GetPolicyRequest, context: Context
+    ) -> tm.GetPolicyResponse:
+        """The policy, scope and options in force."""
+        return tm.GetPolicyResponse(
+            policy=self._facts.policy,
+            scope=self._facts.scope,
+            options=self._facts.options,
+            numa_nodes=self._facts.numa_nodes,
+            compatibility=self._facts.compatibility,
+            config_generation=self._facts.config_generation,
+        )
+
+    async def PrepareContainer(
+        self, request: tm.TopologyManagerPrepareContainerRequest, context: Context
+    ) -> tm.TopologyManagerPrepareContainerResponse:
+        """Collects from the providers what is to be applied to a container."""
+        preparation = await self._manager.prepare_container(
+            PodUid(_given("pod_uid", request.pod_uid)),
+            _given("container_name", request.container_name),
+        )
+        return tm.TopologyManagerPrepareContainerResponse(preparation=preparation)
+
+    async def AddContainer(
+        self, request: tm.TopologyManagerAddContainerRequest, context: Context
+    ) -> tm.TopologyManagerAddContainerResponse:
+        """A container is about to start."""
+        await self._manager.add_container(
+            PodUid(_given("pod_uid", request.pod_uid)),
+            _given("container_name", request.container_name),
+            _given("container_id", request.container_id),
+        )
+        return tm.TopologyManagerAddContainerResponse()
+
+    async def RemoveContainer(
+        self, request: tm.TopologyManagerRemoveContainerRequest, context: Context
+    ) -> tm.TopologyManagerRemoveContainerResponse:
+        """A container is gone."""
+        await self._manager.remove_container(_given("container_id", request.container_id))
+        return tm.TopologyManagerRemoveContainerResponse()
+
+    async def WatchAdmissions(
+        self, request: tm.WatchAdmissionsRequest, context: Context
+    ) -> AsyncIterator[tm.WatchAdmissionsResponse]:
+        """Streams the record of admitted pods."""
+        async for event in self._records.watch(request.from_revision):
+            yield tm.WatchAdmissionsResponse(event=event)
+
+    async def ListHintProviders(
+        self, request: tm.ListHintProvidersRequest, context: Context
+    ) -> tm.ListHintProvidersResponse:
+        """Lists the hint providers in the order in which they are asked."""
+        return tm.ListHintProvidersResponse(
+            providers=[_status(handle) for handle in self._registry.handles]
+        )
+
+    async def RegisterHintProvider(
+        self, request: tm.RegisterHintProviderRequest, context: Context
+    ) -> tm.RegisterHintProviderResponse:
+        """Adds a third-party hint provider."""
+        _given("name", request.name)
+        _given("endpoint", request.endpoint)
+        if request.failure_policy not in pb.FailurePolicy.values():
+            raise InvalidInput(
+                FieldViolation("failure_policy", f"unknown policy {request.failure_policy}")
+            )
+        handle = self._third_party(request)
+        await self._manager.register(handle)
+        return tm.RegisterHintProviderResponse(provider=_status(handle))
+
+
+def _given(field: str, value: str) -> str:
+    if not value:
+        raise InvalidInput(FieldViolation(field, "Required value"))
+    return value
+
+
+def _status(handle: ProviderHandle) -> tm.HintProviderStatus:
+    status = tm.HintProviderStatus(
+        name=handle.name,
+        endpoint=handle.endpoint,
+        resources=handle.resources,
+        instance_id=handle.instance_id,
+        failure_policy=handle.failure_policy,
+        built_in=handle.built_in,
+        last_error=handle.last_error,
+    )
+    status.timeout.FromMilliseconds(round(handle.timeout * 1000))
+    return status

@@ -1,0 +1,36 @@
+"""What `compatibility` means for the Topology Manager: a few choices made at start.
+
+`safe` is numalign's own way, `kubelet` reproduces the kubelet's lifecycle with its faults.
+Nothing else asks for the mode; each part is handed its choice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyStrategies:
+    """The choices.
+
+    - `trusts_record`: an admitted pod that is asked about again keeps what it has; else it is
+      judged again, as by a kubelet that restarted (TM-52).
+    - `keeps_leftovers`: what a refused pod was given stays until the next clean-up (TM-45).
+    - `one_by_one`: allocations are asked for in provider order and stop at the first failure,
+      since a leftover of a later provider would be one too many.
+    - `waits_for_sources`: nothing is cleaned up before an agent has said that its sources of
+      pods are ready.
+    """
+
+    trusts_record: bool
+    keeps_leftovers: bool
+    one_by_one: bool
+    waits_for_sources: bool
+
+
+SAFE = TopologyStrategies(
+    trusts_record=True, keeps_leftovers=False, one_by_one=False, waits_for_sources=False
+)
+KUBELET = TopologyStrategies(
+    trusts_record=False, keeps_leftovers=True, one_by_one=True, waits_for_sources=True
+)

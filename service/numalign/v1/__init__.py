@@ -1,0 +1,1 @@
+"""The contract, generated from protos/numalign/v1 by `make protos`."""
