@@ -1,0 +1,211 @@
+"""Transactions on one state file, run by one writer thread behind an async face.
+
+Separate from the stores, which know tables but no threads. The event loop never waits for a
+disk: each transaction is handed to the writer thread, in order of arrival, and the caller
+awaits its end.
+
+Small changes that need not be durable by themselves are deferred: they ride in the next
+transaction, in order, and alone after a moment if there is none. An admission in one process
+is then one hand-over to the thread and one sync.
+
+What is durable when: a transaction that is not synced survives the end of the process, but
+perhaps not a loss of power. A synced transaction is on disk when its await returns, and so is
+everything that was written to the same file before it, because both are in the same
+write-ahead log and the log is synced as a whole. That is why several stores that share a
+file need one sync per admission.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Self, TypeVar
+
+from numalign.errors import StateError
+from numalign.store.process_lock import ProcessLock
+from numalign.store.state_file import open_state_file
+
+T = TypeVar("T")
+
+_CHECKPOINT_AFTER_WRITES = 64
+_DEFER_AT_MOST_SECONDS = 0.01
+
+
+class Database:
+    """One state file, locked for this process. All stores of one process can share it.
+
+    Only the writer thread touches the connection after `open`.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        lock: ProcessLock,
+        connection: sqlite3.Connection,
+        observe_commit: Callable[[float], None] | None,
+        report: Callable[[str], None],
+    ) -> None:
+        self.path = path
+        self._lock = lock
+        self._connection = connection
+        self._observe_commit = observe_commit
+        self._report = report
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix=f"store-{path.stem}")
+        self._writes = 0
+        self._synced_mode = False
+        self._deferred: deque[Callable[[sqlite3.Connection], object]] = deque()
+        self._flush: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    @classmethod
+    def open(
+        cls,
+        directory: Path,
+        name: str,
+        *,
+        report: Callable[[str], None],
+        observe_commit: Callable[[float], None] | None = None,
+    ) -> Self:
+        """Open `<directory>/<name>.db`, made if missing, with its lock `<name>.lock`.
+
+        `report` is told, and `observe_commit` gets the seconds of each synced transaction,
+        from the writer thread: `report` is a line for the log on upkeep that failed without
+        losing anything. Blocking. Raises StateError when another process holds the file, or
+        when it is damaged, foreign or newer than this program; `state_file.set_aside` can
+        then move it away.
+        """
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise StateError(f"state directory {directory}: {error.strerror}") from error
+        path = directory / f"{name}.db"
+        lock = ProcessLock.acquire(directory / f"{name}.lock")
+        try:
+            connection = open_state_file(path)
+        except BaseException:
+            lock.release()
+            raise
+        return cls(path, lock, connection, observe_commit, report)
+
+    async def write(self, work: Callable[[sqlite3.Connection], T], *, synced: bool) -> T:
+        """Run `work` in one transaction and return what it returned.
+
+        An exception of `work` rolls the transaction back. SQLite's errors (a full disk, a
+        file damaged meanwhile) come out as StateError. A cancelled wait does not stop the
+        transaction: it is carried out, or not, as if nobody had gone away.
+        """
+        self._check_open()
+        job = asyncio.get_running_loop().run_in_executor(self._writer, self._write, work, synced)
+        return await asyncio.shield(job)
+
+    def defer(self, work: Callable[[sqlite3.Connection], object]) -> None:
+        """Run `work` at the start of the next transaction, after what was deferred before.
+
+        At the latest that is `_DEFER_AT_MOST_SECONDS` from now, in a transaction that is not
+        synced. When that transaction fails, `work` stays in line for the one after it.
+        """
+        self._check_open()
+        self._deferred.append(work)
+        if self._flush is None:
+            loop = asyncio.get_running_loop()
+            self._flush = loop.call_later(_DEFER_AT_MOST_SECONDS, self._flush_due)
+
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work`, which only reads, and return what it returned; errors as in `write`."""
+        self._check_open()
+        loop = asyncio.get_running_loop()
+        return await asyncio.shield(loop.run_in_executor(self._writer, self._read, work))
+
+    async def close(self) -> None:
+        """Finish what was handed in, fold the log into the file and give the lock back."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._flush is not None:
+            self._flush.cancel()
+        loop = asyncio.get_running_loop()
+        try:
+            await asyncio.shield(loop.run_in_executor(self._writer, self._finish))
+        finally:
+            self._writer.shutdown(wait=True)
+            self._lock.release()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StateError(f"state file {self.path} is closed")
+
+    def _flush_due(self) -> None:
+        self._flush = None
+        self._writer.submit(self._write_deferred)
+
+    def _write_deferred(self) -> None:
+        try:
+            if self._deferred:
+                self._write(_nothing, synced=False)
+        except StateError as error:
+            self._report(f"deferred changes have to wait: {error}")
+
+    def _finish(self) -> None:
+        try:
+            if self._deferred:
+                self._write(_nothing, synced=False)
+        finally:
+            self._connection.close()
+
+    def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        if self._deferred:
+            self._write(_nothing, synced=False)
+        try:
+            return work(self._connection)
+        except sqlite3.Error as error:
+            raise StateError(f"state file {self.path}: {error}") from error
+
+    def _write(self, work: Callable[[sqlite3.Connection], T], synced: bool) -> T:
+        started = time.perf_counter()
+        connection = self._connection
+        try:
+            if synced != self._synced_mode:
+                connection.execute(f"PRAGMA synchronous={'FULL' if synced else 'NORMAL'}")
+                self._synced_mode = synced
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                waiting = len(self._deferred)
+                for position in range(waiting):
+                    self._deferred[position](connection)
+                result = work(connection)
+                connection.execute("COMMIT")
+            except BaseException:
+                # SQLite has already rolled back by itself after some errors.
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
+            raise StateError(f"state file {self.path}: {error}") from error
+        for _ in range(waiting):
+            self._deferred.popleft()
+        if synced and self._observe_commit is not None:
+            self._observe_commit(time.perf_counter() - started)
+        self._writes += 1
+        if self._writes >= _CHECKPOINT_AFTER_WRITES and not self._closed:
+            self._writes = 0
+            self._writer.submit(self._checkpoint)
+        return result
+
+    def _checkpoint(self) -> None:
+        # The log keeps its size and is written over from its start: syncing a file that
+        # does not grow takes about half the time. A reader from outside can make this do
+        # less than all, and nothing is lost when it fails: what is in the log is stored.
+        try:
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        except sqlite3.Error as error:
+            if not self._closed:
+                self._report(f"state file {self.path}: cannot fold the log in: {error}")
+
+
+def _nothing(_: sqlite3.Connection) -> None:
+    """The work of a transaction that only carries what was deferred."""
