@@ -1,0 +1,216 @@
+"""The Admission service: the one door for node agents.
+
+It hands pods to the Topology Manager byte for byte and keeps nothing itself: who is admitted
+is recorded there, and a restart of this service loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from grpc import StatusCode, aio
+
+from numalign.errors import FieldViolation, InvalidInput, NumalignError, Unavailable
+from numalign.rpc.context import Context
+from numalign.rpc.status import status_of
+from numalign.rpc.wire import field_bytes
+from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import admission_pb2_grpc as ad_grpc
+from numalign.v1 import topology_pb2 as tm
+from numalign.v1 import topology_pb2_grpc as tm_grpc
+
+T = TypeVar("T")
+
+_POD_FIELD = ad.AdmitRequest.POD_FIELD_NUMBER
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedAdmit:
+    """An Admit call as it came in: the message, and the pod's own bytes."""
+
+    request: ad.AdmitRequest
+    pod: bytes
+
+    @classmethod
+    def from_wire(cls, data: bytes) -> ReceivedAdmit:
+        """Parse a serialised AdmitRequest."""
+        return cls(ad.AdmitRequest.FromString(data), field_bytes(data, _POD_FIELD) or b"")
+
+    @classmethod
+    def from_message(cls, request: ad.AdmitRequest) -> ReceivedAdmit:
+        """Take a request that never was on a wire."""
+        return cls(request, request.pod.SerializeToString(deterministic=True))
+
+
+class AdmissionServicer(ad_grpc.AdmissionServicer):
+    """Serves agents over one Topology Manager."""
+
+    def __init__(self, topology: tm_grpc.TopologyManagerAsyncStub, default_owner: str) -> None:
+        self._topology = topology
+        self._default_owner = default_owner
+
+    async def Admit(
+        self, request: ad.AdmitRequest | ReceivedAdmit, context: Context
+    ) -> ad.AdmitResponse:
+        """Decides on one pod."""
+        if isinstance(request, ad.AdmitRequest):
+            request = ReceivedAdmit.from_message(request)
+        return await self._admit(request, context)
+
+    async def AdmitPods(
+        self, request_iterator: AsyncIterator[ad.AdmitPodsRequest], context: Context
+    ) -> AsyncIterator[ad.AdmitPodsResponse]:
+        """Decides on many pods in the order sent."""
+        async for item in request_iterator:
+            received = ReceivedAdmit.from_message(item.admit)
+            response = ad.AdmitPodsResponse(pod_uid=item.admit.pod.metadata.uid)
+            try:
+                response.decision.CopyFrom(await self._admit(received, context))
+            except (NumalignError, aio.AioRpcError) as error:
+                code, message = status_of(error)
+                response.error.code = code.value[0]
+                response.error.message = message
+            yield response
+
+    async def Release(self, request: ad.ReleaseRequest, context: Context) -> ad.ReleaseResponse:
+        """Gives back everything that a pod holds."""
+        response = await self._call(
+            self._topology.Release(
+                tm.TopologyManagerReleaseRequest(pod_uid=request.pod_uid),
+                timeout=context.time_remaining(),
+            )
+        )
+        return ad.ReleaseResponse(revision=response.revision)
+
+    async def Reconcile(
+        self, request: ad.ReconcileRequest, context: Context
+    ) -> ad.ReconcileResponse:
+        """Releases the pods of one owner that the owner no longer has."""
+        picture = ad.ReconcileRequest()
+        picture.CopyFrom(request)
+        picture.owner = picture.owner or self._default_owner
+        response = await self._call(
+            self._topology.Reconcile(
+                tm.TopologyManagerReconcileRequest(picture=picture),
+                timeout=context.time_remaining(),
+            )
+        )
+        return response.outcome
+
+    async def PrepareContainer(
+        self, request: ad.PrepareContainerRequest, context: Context
+    ) -> ad.PrepareContainerResponse:
+        """Says everything that is to be applied to a container before it starts."""
+        response = await self._call(
+            self._topology.PrepareContainer(
+                tm.TopologyManagerPrepareContainerRequest(
+                    pod_uid=request.pod_uid, container_name=request.container_name
+                ),
+                timeout=context.time_remaining(),
+            )
+        )
+        return response.preparation
+
+    async def AddContainer(
+        self, request: ad.AddContainerRequest, context: Context
+    ) -> ad.AddContainerResponse:
+        """A container is about to start."""
+        await self._call(
+            self._topology.AddContainer(
+                tm.TopologyManagerAddContainerRequest(
+                    pod_uid=request.pod_uid,
+                    container_name=request.container_name,
+                    container_id=request.container_id,
+                ),
+                timeout=context.time_remaining(),
+            )
+        )
+        return ad.AddContainerResponse()
+
+    async def RemoveContainer(
+        self, request: ad.RemoveContainerRequest, context: Context
+    ) -> ad.RemoveContainerResponse:
+        """A container is gone from the runtime."""
+        await self._call(
+            self._topology.RemoveContainer(
+                tm.TopologyManagerRemoveContainerRequest(container_id=request.container_id),
+                timeout=context.time_remaining(),
+            )
+        )
+        return ad.RemoveContainerResponse()
+
+    async def ListAdmissions(
+        self, request: ad.ListAdmissionsRequest, context: Context
+    ) -> ad.ListAdmissionsResponse:
+        """Lists the pods that are admitted."""
+        response = ad.ListAdmissionsResponse()
+        events = self._watch(0, context)
+        try:
+            async for event in events:
+                response.revision = event.revision
+                kind = event.WhichOneof("event")
+                if kind == "existing" and request.owner in {"", event.existing.owner}:
+                    response.admissions.append(event.existing)
+                elif kind == "shared_cpus":
+                    response.shared_cpus = event.shared_cpus.cpus
+                elif kind == "synced":
+                    return response
+        finally:
+            await events.aclose()
+        raise Unavailable("topology manager: the list of admissions ended half-way")
+
+    async def WatchAssignments(
+        self, request: ad.WatchAssignmentsRequest, context: Context
+    ) -> AsyncIterator[ad.WatchAssignmentsResponse]:
+        """Streams what is admitted now, a marker, then every change."""
+        async for event in self._watch(request.from_revision, context):
+            yield event
+
+    async def _admit(self, received: ReceivedAdmit, context: Context) -> ad.AdmitResponse:
+        if not received.pod:
+            raise InvalidInput(FieldViolation("pod", "Required value"))
+        request = received.request
+        response = await self._call(
+            self._topology.Admit(
+                tm.TopologyManagerAdmitRequest(
+                    pod=received.pod,
+                    operation=request.operation,
+                    owner=request.owner or self._default_owner,
+                    dry_run=request.dry_run,
+                    explain=request.explain,
+                ),
+                timeout=context.time_remaining(),
+            )
+        )
+        return response.decision
+
+    async def _watch(
+        self, from_revision: int, context: Context
+    ) -> AsyncIterator[ad.WatchAssignmentsResponse]:
+        stream = self._topology.WatchAdmissions(
+            tm.WatchAdmissionsRequest(from_revision=from_revision),
+            timeout=context.time_remaining(),
+        )
+        try:
+            async for response in stream:
+                yield response.event
+        except aio.AioRpcError as error:
+            raise _named(error) from error
+        finally:
+            stream.cancel()
+
+    async def _call(self, call: Awaitable[T]) -> T:
+        try:
+            return await call
+        except aio.AioRpcError as error:
+            raise _named(error) from error
+
+
+def _named(error: aio.AioRpcError) -> Exception:
+    """The same error, or one that says that the Topology Manager cannot be reached."""
+    details = error.details() or ""
+    if error.code() == StatusCode.UNAVAILABLE and "hint provider" not in details:
+        return Unavailable(f"topology manager: {details}")
+    return error
