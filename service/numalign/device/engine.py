@@ -1,0 +1,390 @@
+"""The device provider's decisions: the `Engine` of devices.
+
+Puts the rules together: hints, choice of ids, what plugins are told, and what is recorded.
+The rules themselves are in their own modules.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from numalign.device import container_edits, facts, freeing, reuse, state_codec
+from numalign.device.allocating import ContainerAllocation, Outcome, seal
+from numalign.device.errors import ContainerNotPrepared, DeviceFault
+from numalign.device.hints import HintQuestion, hints
+from numalign.device.inventory import Inventory, restored
+from numalign.device.layout import DeviceLayout, is_same_layout, layout_of
+from numalign.device.plugin_calls import PluginCaller
+from numalign.device.ports import DevicePlugins, PluginError
+from numalign.device.pre_start import pre_start
+from numalign.device.requests import container_requests, pod_requests
+from numalign.device.state import DeviceState, StoredDevices, with_written
+from numalign.device.strategies import DeviceStrategies
+from numalign.model.cpu_set import CpuSet
+from numalign.model.feature_gates import FeatureGates
+from numalign.model.hint import NO_HINT, HintList, TopologyHint
+from numalign.model.ids import DeviceId, PodUid
+from numalign.model.machine import Machine
+from numalign.model.pod import Container, Pod
+from numalign.provider.engine import Allocated, Hinted, Preparation, Sources, Started
+from numalign.provider.values import (
+    AllocationFailure,
+    ContainerEdits,
+    DeviceHolding,
+    Holding,
+    PodHolding,
+    ResourceFacts,
+)
+
+_NO_SOURCES = Sources()
+
+
+class DeviceEngine:
+    """Devices of device plugins. Holds the current inventory; everything else is in the state.
+
+    Build it with `build_engine`.
+    """
+
+    name = "device"
+
+    def __init__(
+        self,
+        inventory: Inventory,
+        machine: Machine,
+        gates: FeatureGates,
+        plugins: DevicePlugins,
+        strategies: DeviceStrategies,
+    ) -> None:
+        self._machine = machine
+        self._machine_nodes = machine.node_ids()
+        self._gates = gates
+        self._plugins = plugins
+        self._strategies = strategies
+        self._layouts: dict[str, DeviceLayout] = {}
+        self._no_devices = layout_of({}, self._machine_nodes)
+        self.update_inventory(inventory)
+
+    @property
+    def inventory(self) -> Inventory:
+        """What the plugins have reported so far."""
+        return self._inventory
+
+    def update_inventory(self, inventory: Inventory) -> None:
+        """Decide over `inventory` from now on; layouts are kept where no topology changed."""
+        layouts = {}
+        for name, resource in inventory.resources.items():
+            layout = self._layouts.get(name)
+            if layout is None or not is_same_layout(layout, resource.devices):
+                layout = layout_of(resource.devices, self._machine_nodes)
+            layouts[name] = layout
+        self._inventory = inventory
+        self._layouts = layouts
+        self._registered = inventory.registered()
+
+    def with_inventory(self, inventory: Inventory) -> DeviceEngine:
+        """Another engine like this one that decides over `inventory`."""
+        return DeviceEngine(inventory, self._machine, self._gates, self._plugins, self._strategies)
+
+    def noted(self, state: DeviceState) -> DeviceState:
+        """`state` after a change of the inventory, with the names to store (DEV-16)."""
+        return with_written(replace(state, registered=self._registered))
+
+    def resources(self) -> tuple[str, ...]:
+        """Names of the resources that plugins serve now, ascending."""
+        return tuple(self._registered)
+
+    def start(self, stored: bytes | None) -> Started[DeviceState]:
+        """Restore records, and the resources whose plugins have not come back (DEV-46).
+
+        Never refuses: what cannot be read is reported and left out.
+        """
+        decoded = state_codec.Decoded(StoredDevices())
+        if stored is not None:
+            decoded = state_codec.decode(stored)
+        self.update_inventory(restored(self._inventory, decoded.stored.registered))
+        records = decoded.stored.records
+        state = DeviceState(
+            records=records,
+            allocated=freeing.allocated_by(records),
+            registered=self._registered,
+            written=StoredDevices(records, self._registered),
+        )
+        return Started(state, decoded.reports)
+
+    def encode(self, state: DeviceState) -> bytes:
+        """The durable part of `state`, as JSON (DEV-44)."""
+        if self._strategies.store_lazily:
+            return state_codec.encode(state.written)
+        return state_codec.encode(StoredDevices(state.records, state.registered))
+
+    def topology_hints(
+        self, state: DeviceState, pod: Pod, container: Container, sources: Sources
+    ) -> Hinted[DeviceState]:
+        """Hints for one container, after dropping pods that are gone (DEV-21..25).
+
+        Raises DeviceFault where a held device is not listed any more.
+        """
+        state = freeing.without_inactive(state, sources)
+        answer: dict[str, HintList] = {}
+        for resource, request in container_requests(self._inventory, state, container).items():
+            record = state.record(pod.uid, container.name, resource)
+            question = HintQuestion(
+                request=request,
+                held=frozenset() if record is None else record.ids(),
+                available=self._available(state, resource),
+                reusable=state.reusable_by(pod.uid, resource),
+            )
+            answer[resource] = self._hints(state, pod, container, resource, question)
+        return Hinted(state, answer)
+
+    def pod_topology_hints(
+        self, state: DeviceState, pod: Pod, sources: Sources
+    ) -> Hinted[DeviceState]:
+        """Hints for the pod as a whole, as `topology_hints` (DEV-22, DEV-23)."""
+        state = freeing.without_inactive(state, sources)
+        answer: dict[str, HintList] = {}
+        for resource, request in pod_requests(self._inventory, state, pod).items():
+            held = (
+                resources[resource].ids()
+                for resources in state.records.get(pod.uid, {}).values()
+                if resource in resources
+            )
+            question = HintQuestion(
+                request=request,
+                held=frozenset().union(*held),
+                available=self._available(state, resource),
+            )
+            answer[resource] = self._hints(state, pod, None, resource, question)
+        return Hinted(state, answer)
+
+    async def allocate(
+        self,
+        state: DeviceState,
+        pod: Pod,
+        container: Container,
+        affinity: TopologyHint,
+        sources: Sources,
+    ) -> Allocated[DeviceState]:
+        """Take the container's devices under `affinity` (DEV-26, DEV-28).
+
+        On failure the state keeps what was taken and recorded until then (DEV-30).
+        Raises DeviceFault where a reused device is not listed any more.
+        """
+        caller = self._caller()
+        allocation = ContainerAllocation(
+            inventory=self._inventory,
+            layout_of=self._layout,
+            caller=caller,
+            in_place=self._strategies.allocate_in_place,
+            claims_count=self._gates.dra_extended_resource,
+            pod=pod,
+            container=container,
+            affinity=affinity,
+            sources=sources,
+        )
+        outcome = await allocation.run(reuse.begun(state, pod.uid))
+        state = outcome.state
+        if outcome.failure is None:
+            if outcome.newly_allocated:
+                state = self.noted(state)
+            state = reuse.after(state, pod.uid, container)
+        return _allocated(replace(outcome, state=state), caller)
+
+    async def allocate_pod(
+        self,
+        state: DeviceState,
+        pod: Pod,  # noqa: ARG002 - a pod as a whole takes no devices
+        affinity: TopologyHint,  # noqa: ARG002 - as above
+        sources: Sources,  # noqa: ARG002 - as above
+    ) -> Allocated[DeviceState]:
+        """Nothing: devices of such a pod are taken as its containers start (DEV-27, DEV-T12)."""
+        return Allocated(state)
+
+    async def seal(self, state: DeviceState, pod: Pod) -> Allocated[DeviceState]:
+        """Tell the plugins about everything the pod holds that they were not told in place."""
+        caller = self._caller()
+        outcome = await seal(state, pod, pod.all_containers(), caller)
+        return _allocated(outcome, caller)
+
+    def release(self, state: DeviceState, pod_uid: PodUid) -> DeviceState:
+        """Give back everything the pod holds, and what failed allocations left taken."""
+        return freeing.without_pod(state, pod_uid)
+
+    def remove_container(
+        self,
+        state: DeviceState,
+        pod_uid: PodUid,  # noqa: ARG002 - devices are given back pod by pod
+        container: str,  # noqa: ARG002 - as above
+    ) -> DeviceState:
+        """Nothing: a container keeps its devices over restarts, until its pod ends (DEV-48)."""
+        return state
+
+    def add_container(
+        self,
+        state: DeviceState,
+        pod: Pod,  # noqa: ARG002 - devices of init containers pass on in allocation
+        container: Container,  # noqa: ARG002 - as above
+    ) -> DeviceState:
+        """Nothing: devices of init containers are handed on when they are allocated (DEV-26)."""
+        return state
+
+    def remove_stale(self, state: DeviceState, sources: Sources) -> DeviceState:
+        """Drop the records of pods that are not active (DEV-21)."""
+        return freeing.without_inactive(state, sources)
+
+    def pods(self, state: DeviceState) -> frozenset[PodUid]:
+        """The pods that have a record."""
+        return frozenset(state.records)
+
+    def shared_cpus(self, state: DeviceState) -> CpuSet | None:  # noqa: ARG002 - not about CPUs
+        """None: devices know nothing of CPUs."""
+        return None
+
+    def holdings(self, state: DeviceState, pod_uid: PodUid) -> tuple[Holding, ...]:
+        """Devices of each container, by ascending container name, then resource."""
+        return tuple(
+            Holding(
+                container=container,
+                devices=tuple(
+                    DeviceHolding(
+                        resource=resource,
+                        ids_by_node=record.ids_by_node,
+                        edits=record.edits or ContainerEdits(),
+                    )
+                    for resource, record in sorted(resources.items())
+                ),
+            )
+            for container, resources in sorted(state.records.get(pod_uid, {}).items())
+        )
+
+    def pod_holding(self, state: DeviceState, pod_uid: PodUid) -> PodHolding:  # noqa: ARG002 - see below
+        """Empty: devices belong to containers."""
+        return PodHolding()
+
+    async def prepare_container(
+        self,
+        state: DeviceState,
+        pod: Pod,
+        container: Container,
+        *,
+        affinity: TopologyHint = NO_HINT,
+        sources: Sources = _NO_SOURCES,
+    ) -> tuple[DeviceState, Preparation]:
+        """What the plugins want in the container that is about to start (DEV-40..42).
+
+        An active pod's container that asks for devices and has none gets them now, under
+        `affinity`. Raises ContainerNotPrepared with the kubelet's text, and DeviceFault.
+        """
+        caller = self._caller()
+        try:
+            missing = await pre_start(state, pod, container, self._inventory, caller)
+        except PluginError as refused:
+            raise ContainerNotPrepared(str(refused)) from refused
+        if missing:
+            taken = await self.allocate(state, pod, container, affinity, sources)
+            if taken.failure is not None:
+                raise ContainerNotPrepared(taken.failure.message)
+            state = taken.state
+        outcome = await seal(state, pod, (container,), caller)
+        if outcome.failure is not None:
+            raise ContainerNotPrepared(outcome.failure)
+        state = outcome.state
+        return state, Preparation(edits=self._merged(state, pod.uid, container.name))
+
+    def edit_conflicts(
+        self, state: DeviceState, pod_uid: PodUid, container: str
+    ) -> tuple[str, ...]:
+        """A line for each value that one plugin wants and another overrules (DEV-42)."""
+        return container_edits.merged(_answers(state, pod_uid, container)).conflicts
+
+    def facts(
+        self, state: DeviceState, pod: Pod, container: Container | None
+    ) -> tuple[ResourceFacts, ...]:
+        """What stands behind the hints, one entry for each device resource asked for."""
+        requests = (
+            pod_requests(self._inventory, state, pod)
+            if container is None
+            else container_requests(self._inventory, state, container)
+        )
+        return tuple(
+            facts.resource_facts(
+                resource=resource,
+                requested=requested,
+                known=self._inventory.of(resource),
+                layout=self._layout(resource),
+                state=state,
+            )
+            for resource, requested in requests.items()
+        )
+
+    def _caller(self) -> PluginCaller:
+        return PluginCaller(self._plugins, self._inventory)
+
+    def _layout(self, resource: str) -> DeviceLayout:
+        return self._layouts.get(resource, self._no_devices)
+
+    def _available(self, state: DeviceState, resource: str) -> frozenset[DeviceId]:
+        healthy = self._inventory.of(resource).healthy or frozenset()
+        return healthy - state.allocated.get(resource, frozenset())
+
+    def _hints(
+        self,
+        state: DeviceState,
+        pod: Pod,
+        container: Container | None,
+        resource: str,
+        question: HintQuestion,
+    ) -> HintList:
+        def fault(device: DeviceId) -> DeviceFault:
+            return DeviceFault(
+                pod_uid=pod.uid,
+                container=_holder(state, pod.uid, container, resource, device),
+                resource=resource,
+                device=device,
+            )
+
+        return hints(self._layout(resource), question, fault)
+
+    def _merged(self, state: DeviceState, pod_uid: PodUid, container: str) -> ContainerEdits | None:
+        answers = _answers(state, pod_uid, container)
+        return container_edits.merged(answers).edits if answers else None
+
+
+def build_engine(
+    inventory: Inventory,
+    machine: Machine,
+    gates: FeatureGates,
+    plugins: DevicePlugins,
+    strategies: DeviceStrategies,
+) -> DeviceEngine:
+    """The device engine over what plugins have reported, on this machine."""
+    return DeviceEngine(inventory, machine, gates, plugins, strategies)
+
+
+def _allocated(outcome: Outcome, caller: PluginCaller) -> Allocated[DeviceState]:
+    failure = None if outcome.failure is None else AllocationFailure(outcome.failure)
+    return Allocated(outcome.state, failure, tuple(caller.calls))
+
+
+def _answers(state: DeviceState, pod_uid: PodUid, container: str) -> dict[str, ContainerEdits]:
+    return {
+        resource: record.edits
+        for resource, record in state.container(pod_uid, container).items()
+        if record.edits is not None
+    }
+
+
+def _holder(
+    state: DeviceState,
+    pod_uid: PodUid,
+    container: Container | None,
+    resource: str,
+    device: DeviceId,
+) -> str:
+    """The container of the pod that holds the device; the asking one first."""
+    containers = state.records.get(pod_uid, {})
+    for name in ([container.name] if container else []) + sorted(containers):
+        record = containers.get(name, {}).get(resource)
+        if record is not None and device in record.ids():
+            return name
+    return container.name if container else ""

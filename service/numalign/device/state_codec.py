@@ -1,0 +1,58 @@
+"""The stored form of the device state: JSON, read piece by piece.
+
+Separate from the state so that the values know nothing of files. Reading never refuses
+(DEV-46): what cannot be read is left out and reported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from numalign.device.state import DeviceRecord, StoredDevices
+from numalign.model.ids import DeviceId, PodUid
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """The stored form with its records still unread, so that a bad one spoils no other."""
+
+    records: dict[PodUid, dict[str, dict[str, msgspec.Raw]]] = field(default_factory=dict)
+    registered: dict[str, tuple[DeviceId, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What could be read, and a line for everything that could not."""
+
+    stored: StoredDevices
+    reports: tuple[str, ...] = ()
+
+
+def encode(stored: StoredDevices) -> bytes:
+    """`stored` as JSON."""
+    return msgspec.json.encode(stored)
+
+
+def decode(payload: bytes) -> Decoded:
+    """Read what `encode` gave. Never raises: damage is reported and left out (DEV-46)."""
+    try:
+        document = msgspec.json.decode(payload, type=_Document)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return Decoded(StoredDevices(), (f"no stored devices restored: {error}",))
+    reports: list[str] = []
+    records: dict[PodUid, dict[str, dict[str, DeviceRecord]]] = {}
+    for pod_uid, containers in document.records.items():
+        for container, resources in containers.items():
+            for resource, raw in resources.items():
+                try:
+                    record = msgspec.json.decode(raw, type=DeviceRecord)
+                except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                    reports.append(
+                        f'record of pod "{pod_uid}" container "{container}" resource '
+                        f'"{resource}" dropped: {error}'
+                    )
+                    continue
+                records.setdefault(pod_uid, {}).setdefault(container, {})[resource] = record
+    return Decoded(StoredDevices(records, document.registered), tuple(reports))

@@ -1,0 +1,22 @@
+"""What differs between the kubelet's way with devices and the safe one: chosen once at start.
+
+Separate so that no algorithm asks for the mode by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceStrategies:
+    """How the engine treats what cannot be undone.
+
+    `allocate_in_place`: the plugin's Allocate is called as soon as the ids of a resource are
+    chosen; otherwise only when the admission is sealed, after everybody has agreed.
+    `store_lazily`: only what the kubelet has stored last is durable (DEV-28, DEV-44,
+    DEV-T17); otherwise the whole state is.
+    """
+
+    allocate_in_place: bool
+    store_lazily: bool = False
