@@ -1,0 +1,80 @@
+"""How long one merge takes on large machines, printed in milliseconds.
+
+The lists are the worst the merge can be given: every mask, none preferred, so that the whole
+set of intersections has to be found. Run it as a script.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from numalign.model.hint import ProviderHints, TopologyHint
+from numalign.model.numa_mask import NumaMask, mask_of, subsets
+from numalign.topology.numa_info import Fitter, NumaInfo, narrowest
+from numalign.topology.policy_best_effort import BestEffortPolicy
+
+RESOURCES = 4
+RUNS = 5
+
+
+def machine(nodes: int) -> NumaInfo:
+    """`nodes` nodes in pairs, each pair near and the others far."""
+    ids = tuple(range(nodes))
+    return NumaInfo(
+        nodes=ids,
+        default_mask=mask_of(ids),
+        distances={
+            a: tuple(10 if a == b else 12 if a // 2 == b // 2 else 20 + abs(a - b) for b in ids)
+            for a in ids
+        },
+    )
+
+
+def answers(info: NumaInfo, preferred: Callable[[int, NumaMask], bool]) -> list[ProviderHints]:
+    """One provider per resource, each with a hint for every mask."""
+    masks = list(subsets(info.nodes))
+    return [
+        {f"resource-{n}": tuple(TopologyHint(mask, preferred(n, mask)) for mask in masks)}
+        for n in range(RESOURCES)
+    ]
+
+
+def best_time(info: NumaInfo, fitter: Fitter, given: list[ProviderHints]) -> float:
+    """Milliseconds of the fastest of a few merges."""
+    policy = BestEffortPolicy(info, fitter)
+    times = []
+    for _ in range(RUNS):
+        start = time.perf_counter()
+        policy.decide(given)
+        times.append(time.perf_counter() - start)
+    return min(times) * 1000
+
+
+def never(resource: int, mask: NumaMask) -> bool:
+    """No hint is preferred."""
+    return resource < 0 and mask == 0
+
+
+def half_of_the_nodes(resource: int, mask: NumaMask) -> bool:
+    """Masks of a middling size are preferred, each resource another size: a clash."""
+    return mask.bit_count() == resource + 3
+
+
+def main() -> None:
+    """Print the table."""
+    for nodes in (8, 16):
+        info = machine(nodes)
+        for fitter, mode in ((narrowest, "narrowest"), (info.closest, "closest")):
+            for preferred, kind in ((never, "none preferred"), (half_of_the_nodes, "clash")):
+                given = answers(info, preferred)
+                took = best_time(info, fitter, given)
+                hints = 2**nodes - 1
+                print(  # noqa: T201 - the table is the script's purpose
+                    f"{nodes:>3} nodes, {RESOURCES} x {hints:>5} hints, "
+                    f"{mode:<9} {kind:<14} {took:9.2f} ms"
+                )
+
+
+if __name__ == "__main__":
+    main()
