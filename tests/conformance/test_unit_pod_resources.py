@@ -17,6 +17,7 @@ from numalign.kube.core.v1 import core_pb2
 from numalign.kube.pod_decode import parse_pod, read_pod
 from numalign.kube.pod_json import pod_from_json, pod_to_json
 from numalign.model.feature_gates import FeatureGates
+from numalign.model.ids import PodUid
 from numalign.model.pod import Pod
 from numalign.model.pod_resources import (
     containers_limits,
@@ -80,7 +81,7 @@ def test_answers_as_recorded() -> None:
         ]
 
     assert len(cases) > 200
-    assert {key for case in cases for key in case["expected"]} == set(_answer(Pod(uid="u")))
+    assert {key for case in cases for key in case["expected"]} == set(_answer(Pod(uid=PodUid("u"))))
     assert wrong == []
 
 
