@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 RELEASED := protos/released.binpb
 SPELLED := README.md CHANGELOG.md Makefile docs service clients tests protos tools .ci deploy
-TYPED := service clients tests
+TYPED := service tests $(patsubst %/,%,$(dir $(wildcard clients/*/__init__.py)))
 
 JOBS ?= 2
 V ?= 0
