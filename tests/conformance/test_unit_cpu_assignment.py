@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.conformance.scenario_pods import Json, load_unit
 
 from numalign.cpu.accumulator import AssignmentError
 from numalign.cpu.order import averaged_layout
@@ -10,7 +11,6 @@ from numalign.cpu.take_distributed import take_distributed
 from numalign.cpu.take_packed import take_packed
 from numalign.cpu.topology import CpuTopology, Thread, topology_of
 from numalign.model.cpu_set import CpuSet
-from tests.conformance.scenario_pods import Json, load_unit
 
 VECTORS = load_unit("cpu_assignment")
 CATEGORIES = sorted({vector["category"] for vector in VECTORS})

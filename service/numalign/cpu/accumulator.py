@@ -27,8 +27,7 @@ class Accumulator:
         self.need = need
         self.result = 0
 
-    @property
-    def satisfied(self) -> bool:
+    def is_satisfied(self) -> bool:
         """Whether nothing is needed any more (CPU-52)."""
         return self.need < 1
 
@@ -77,7 +76,7 @@ class Accumulator:
         """Take one CPU (as a bit) after the other until satisfied (CPU-56)."""
         for cpu in cpus:
             self.take(cpu)
-            if self.satisfied:
+            if self.is_satisfied():
                 return
 
     def packed_cpus(self) -> Iterator[int]:

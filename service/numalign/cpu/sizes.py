@@ -22,7 +22,7 @@ Sizes: TypeAlias = Callable[[CpuTopology, CpuOptions], Taker]
 
 def averaged(topology: CpuTopology, options: CpuOptions) -> Taker:
     """The kubelet's choice, whatever it is."""
-    return taker(averaged_layout(topology), options, topology.cpus_per_core)
+    return taker(averaged_layout(topology), options, topology.group_size)
 
 
 def real(topology: CpuTopology, options: CpuOptions) -> Taker:
@@ -35,7 +35,7 @@ def real(topology: CpuTopology, options: CpuOptions) -> Taker:
     real_sizes, average_sizes = real_layout(topology), averaged_layout(topology)
     if real_sizes == average_sizes:
         return by_average
-    by_size = taker(real_sizes, options, topology.cpus_per_core)
+    by_size = taker(real_sizes, options, topology.group_size)
 
     def checked(offered: int, count: int) -> int:
         try:

@@ -27,7 +27,7 @@ def take_distributed(
     if count % group:
         return take_packed(layout, offered, count, spread=spread)
     run = Accumulator(layout, offered, count)
-    if run.satisfied:
+    if run.is_satisfied():
         return 0
     check_enough(offered, count)
     nodes = [node.bits for node in run.nodes()]

@@ -19,27 +19,27 @@ def take_packed(
     cache (CPU-58). Raises AssignmentError if there are not enough (CPU-53).
     """
     run = Accumulator(layout, offered, count)
-    if run.satisfied:
+    if run.is_satisfied():
         return 0
     check_enough(offered, count)
     run.take_whole(run.first_level())
-    if run.satisfied:
+    if run.is_satisfied():
         return run.result
     run.take_whole(run.second_level())
-    if run.satisfied:
+    if run.is_satisfied():
         return run.result
     if uncore:
         take_uncore_caches(run)
-        if run.satisfied:
+        if run.is_satisfied():
             return run.result
     if spread:
         run.take_singles(run.spread_cpus())
     else:
         run.take_whole(run.cores())
-        if run.satisfied:
+        if run.is_satisfied():
             return run.result
         run.take_singles(run.packed_cpus())
-    if run.satisfied:
+    if run.is_satisfied():
         return run.result
     raise AssignmentError("failed to allocate cpus")
 

@@ -15,10 +15,10 @@ def take_uncore_caches(run: Accumulator) -> None:
         if run.need >= uncore.average:
             # All fully free caches, in fresh order, not only this one.
             run.take_whole(run.uncores())
-            if run.satisfied:
+            if run.is_satisfied():
                 return
         _take_part(run, uncore)
-        if run.satisfied:
+        if run.is_satisfied():
             return
 
 

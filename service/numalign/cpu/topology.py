@@ -48,8 +48,13 @@ class CpuTopology:
 
     @property
     def cpus_per_core(self) -> int:
-        """Average CPUs of a core, rounded down (CPU-13); also the group size G (CPU-21)."""
+        """Average CPUs of a core, rounded down (CPU-13)."""
         return self.num_cpus // self.num_cores if self.num_cores else 0
+
+    @property
+    def group_size(self) -> int:
+        """CPUs that full-pcpus-only keeps together (G of CPU-21), at least 1."""
+        return max(self.cpus_per_core, 1)
 
     @property
     def cpus_per_socket(self) -> int:

@@ -1,0 +1,95 @@
+"""The static policy as it was set up at start, and how it takes CPUs out of the shared set.
+
+Separate from the policy so that containers, pods with resources of their own, facts and
+metrics share it. Rules CPU-47, CPU-48, CPU-50.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from numalign.cpu.hints import HintTable
+from numalign.cpu.options import CpuOptions
+from numalign.cpu.reserved import Reservation
+from numalign.cpu.state import CpuState
+from numalign.cpu.take import Taker
+from numalign.cpu.topology import CpuTopology
+from numalign.model.cpu_set import CpuSet
+from numalign.model.feature_gates import FeatureGates
+from numalign.model.numa_mask import NumaMask, nodes_of
+from numalign.provider.values import AllocationFailure
+
+SMT_ALIGNMENT_ERROR = "SMTAlignmentError"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaticSetup:
+    """Everything the static policy knows that is not state.
+
+    `near` maps each NUMA node to the CPUs that an affinity for it stands for (CPU-50).
+    """
+
+    topology: CpuTopology
+    options: CpuOptions
+    gates: FeatureGates
+    reservation: Reservation
+    take: Taker
+    table: HintTable
+    near: Mapping[int, int]
+
+    def available(self, state: CpuState) -> CpuSet:
+        """Shared CPUs that are not reserved."""
+        return state.default - self.reservation.cpus
+
+    def smt_failure(self, state: CpuState, count: int) -> AllocationFailure | None:
+        """Why `count` CPUs are no whole cores, with full-pcpus-only (CPU-47)."""
+        if not self.options.full_pcpus_only:
+            return None
+        per_core = self.topology.group_size
+        if count % per_core:
+            return AllocationFailure(
+                f"SMT Alignment Error: requested {count} cpus not multiple cpus per core = "
+                f"{per_core}",
+                SMT_ALIGNMENT_ERROR,
+            )
+        physical = len(state.default - self.reservation.physical)
+        if count > physical:
+            return AllocationFailure(
+                "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = "
+                f"{physical}, requested CPUs = {count}, CPUs per core = {per_core}",
+                SMT_ALIGNMENT_ERROR,
+            )
+        return None
+
+    def allocate_cpus(
+        self, state: CpuState, count: int, affinity: NumaMask | None, reusable: CpuSet
+    ) -> tuple[CpuState, CpuSet]:
+        """Take `count` CPUs, near the affinity first (CPU-48).
+
+        Raises AssignmentError; then nothing is taken.
+        """
+        pool = self.available(state).bits | reusable.bits
+        chosen = 0
+        if affinity is not None:
+            aligned = pool & self._near(affinity)
+            chosen = self.take(aligned, min(count, aligned.bit_count()))
+        chosen |= self.take(pool & ~chosen, count - chosen.bit_count())
+        cpus = CpuSet(chosen)
+        return replace(state, default=state.default - cpus), cpus
+
+    def _near(self, affinity: NumaMask) -> int:
+        bits = 0
+        for node in nodes_of(affinity):
+            bits |= self.near.get(node, 0)
+        return bits
+
+
+def near_cpus(topology: CpuTopology, *, by_socket: bool) -> dict[int, int]:
+    """The CPUs of each NUMA node, or of all sockets it touches (CPU-50)."""
+    if not by_socket:
+        return dict(topology.nodes)
+    return {
+        node: sum(socket for socket in topology.sockets.values() if socket & cpus)
+        for node, cpus in topology.nodes.items()
+    }
