@@ -42,8 +42,22 @@ class _Loader(_SafeLoader):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """The mapping, its keys as text."""
-        pairs = super().construct_mapping(node, deep=deep)
-        return {_key_text(key): value for key, value in pairs.items()}
+        # Pair by pair, since 1 and true would be one key before they are text.
+        self.flatten_mapping(node)
+        return {
+            self._key_text(key): self.construct_object(value, deep=deep)
+            for key, value in node.value
+        }
+
+    def _key_text(self, node: yaml.Node) -> str:
+        if not isinstance(node, yaml.ScalarNode):
+            raise yaml.constructor.ConstructorError(
+                None, None, "a key must be a single value", node.start_mark
+            )
+        key = self.construct_object(node)
+        if key is None or isinstance(key, bool):
+            return {None: "null", True: "true", False: "false"}[key]
+        return str(key)
 
 
 _Loader.add_implicit_resolver(_BOOLEAN, re.compile(r"[yYnN]\Z"), list("yYnN"))
@@ -80,9 +94,3 @@ def documents_of(text: str) -> list[object]:
         place = f"documents[{len(documents)}]"
         raise InvalidInput(FieldViolation(place, f"cannot be decoded: {error}")) from error
     return documents
-
-
-def _key_text(key: object) -> str:
-    if key is None or isinstance(key, bool):
-        return {None: "null", True: "true", False: "false"}[key]
-    return str(key)

@@ -83,7 +83,8 @@ class _Collector:
         version = obj.get("apiVersion") or api_version
         name = obj.get("kind") or kind
         if not isinstance(version, str) or not isinstance(name, str):
-            self.violations.append(FieldViolation(path, "apiVersion and kind must be text"))
+            detail = "Invalid value: apiVersion and kind must be text"
+            self.violations.append(FieldViolation(path, detail))
             return
         if not name or not version:
             missing = "apiVersion" if name else "kind"
