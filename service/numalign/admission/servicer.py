@@ -6,7 +6,8 @@ is recorded there, and a restart of this service loses nothing.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -146,8 +147,7 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
     ) -> ad.ListAdmissionsResponse:
         """Lists the pods that are admitted."""
         response = ad.ListAdmissionsResponse()
-        events = self._watch(0, context)
-        try:
+        async with aclosing(self._watch(0, context)) as events:
             async for event in events:
                 response.revision = event.revision
                 kind = event.WhichOneof("event")
@@ -157,8 +157,6 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
                     response.shared_cpus = event.shared_cpus.cpus
                 elif kind == "synced":
                     return response
-        finally:
-            await events.aclose()
         raise Unavailable("topology manager: the list of admissions ended half-way")
 
     async def WatchAssignments(
@@ -188,7 +186,7 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
 
     async def _watch(
         self, from_revision: int, context: Context
-    ) -> AsyncIterator[ad.WatchAssignmentsResponse]:
+    ) -> AsyncGenerator[ad.WatchAssignmentsResponse, None]:
         stream = self._topology.WatchAdmissions(
             tm.WatchAdmissionsRequest(from_revision=from_revision),
             timeout=context.time_remaining(),

@@ -73,6 +73,10 @@ class StaticPlugins:
     """The `DevicePlugins` port over a configuration; adds nothing to containers."""
 
     def __init__(self, resources: Iterable[StaticResource]) -> None:
+        self.configure(resources)
+
+    def configure(self, resources: Iterable[StaticResource]) -> None:
+        """Answer by these rules from now on."""
         self._by_resource = {configured.resource: configured for configured in resources}
 
     async def get_preferred_allocation(

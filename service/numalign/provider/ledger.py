@@ -20,9 +20,9 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from numalign.errors import Unavailable
 from numalign.model.hint import ProviderHints, TopologyHint
@@ -31,32 +31,9 @@ from numalign.model.pod import Container, Pod
 from numalign.provider.cleanup import Active, Cleanup
 from numalign.provider.engine import Allocated, Engine, Preparation
 from numalign.provider.values import ResourceFacts
+from numalign.store.provider_store import ProviderStore
 
 S = TypeVar("S")
-
-
-class ProviderStore(Protocol):
-    """Where a ledger keeps its books; see `numalign.store.provider_store`."""
-
-    async def prepare(
-        self, admission_id: AdmissionId, pod_uid: PodUid, before: bytes, after: bytes
-    ) -> None:
-        """Make `after` durable, with `before` beside it, in one synced transaction."""
-
-    async def settle(self, admission_id: AdmissionId, *, restore: bool) -> None:
-        """Forget a prepared part; `restore` puts the state before it back."""
-
-    async def save(self, payload: bytes) -> None:
-        """Replace the state."""
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedPart:
-    """A prepared part as found in the store at start."""
-
-    admission_id: AdmissionId
-    pod_uid: PodUid
-    before: bytes
 
 
 @dataclass(slots=True)
@@ -262,10 +239,17 @@ class Ledger(Generic[S]):
                 self._engine.remove_container(self._books.state, pod_uid, container)
             )
 
-    def facts_changed(self) -> None:
-        """The engine's facts about the machine changed: tell those who watch."""
-        self._books.revision += 1
-        self._wake()
+    async def facts_changed(self, noted: Callable[[S], S]) -> None:
+        """The engine's facts about the machine changed: `noted` carries that into the state.
+
+        An admission that is open keeps its tentative state; it decides over the new facts.
+        """
+        async with self._lock:
+            self._set(noted(self._books.state), self._books.payload)
+            payload = self._engine.encode(self._books.state)
+            if payload != self._books.payload:
+                await self._store.save(payload)
+                self._books.payload = payload
 
     def _open(self, admission_id: AdmissionId, pod: Pod) -> _Tentative[S]:
         self._refuse_in_doubt()
@@ -318,23 +302,18 @@ class Ledger(Generic[S]):
         self._changed = asyncio.Event()
 
 
-async def open_ledger(
-    engine: Engine[S],
-    store: ProviderStore,
-    cleanup: Cleanup[S],
-    stored: bytes | None,
-    prepared: tuple[PreparedPart, ...],
-) -> Ledger[S]:
+async def open_ledger(engine: Engine[S], store: ProviderStore, cleanup: Cleanup[S]) -> Ledger[S]:
     """A ledger over what the store holds.
 
     Raises StartError where the engine's start check refuses the stored state.
     """
-    started = engine.start(stored)
+    stored = await store.load()
+    started = engine.start(stored.payload)
     payload = engine.encode(started.state)
     books: _Books[S] = _Books(started.state, payload)
-    for part in prepared:
-        before = engine.start(part.before or None).state
-        books.prepared[part.admission_id] = _Prepared(part.pod_uid, before, part.before)
-    if payload != stored:
+    for part in stored.prepared:
+        before = engine.start(part.before).state
+        books.prepared[part.admission_id] = _Prepared(part.pod_uid, before, engine.encode(before))
+    if payload != stored.payload and not stored.prepared:
         await store.save(payload)
     return Ledger(engine, store, cleanup, books, started.reports)

@@ -59,6 +59,21 @@ class Observer(Protocol[S]):
         """The books changed."""
 
 
+class SilentObserver(Generic[S]):
+    """An observer that counts nothing."""
+
+    def started(self, state: S) -> None:
+        """Nothing."""
+
+    def allocated(
+        self, before: S, outcome: Allocated[S], pod: Pod, container: Container | None
+    ) -> None:
+        """Nothing."""
+
+    def changed(self, state: S) -> None:
+        """Nothing."""
+
+
 class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
     """Serves one ledger. The instance id is new with every servicer."""
 

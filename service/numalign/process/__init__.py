@@ -1,0 +1,1 @@
+"""Putting services together and running them: one process for all, or one for each."""

@@ -1,0 +1,62 @@
+"""What `compatibility` means for every part: the one place where the mode is looked at.
+
+Each part is handed its strategies; none asks for the mode (docs/compatibility.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from numalign.config.settings import Compatibility
+from numalign.cpu import strategies as cpu
+from numalign.cpu.strategies import CpuStrategies
+from numalign.device.strategies import DeviceStrategies
+from numalign.memory import engine as memory
+from numalign.memory.engine import MemoryStrategies
+from numalign.provider.cleanup import Cleanup, EagerCleanup, LazyCleanup
+from numalign.provider.engine import Engine
+from numalign.topology import strategies as topology
+from numalign.topology.options import NodeLimit, kubelet_node_limit, safe_node_limit
+from numalign.topology.strategies import TopologyStrategies
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategies:
+    """The strategies of every part. `lazy_cleanup` chooses when ended pods are freed."""
+
+    topology: TopologyStrategies
+    node_limit: NodeLimit
+    cpu: CpuStrategies
+    memory: MemoryStrategies
+    device: DeviceStrategies
+    lazy_cleanup: bool
+
+    def cleanup(self, engine: Engine[S]) -> Cleanup[S]:
+        """A clean-up for one provider."""
+        return LazyCleanup() if self.lazy_cleanup else EagerCleanup(engine)
+
+
+_SAFE = Strategies(
+    topology=topology.SAFE,
+    node_limit=safe_node_limit,
+    cpu=cpu.SAFE,
+    memory=memory.SAFE,
+    device=DeviceStrategies(allocate_in_place=False),
+    lazy_cleanup=False,
+)
+_KUBELET = Strategies(
+    topology=topology.KUBELET,
+    node_limit=kubelet_node_limit,
+    cpu=cpu.KUBELET,
+    memory=memory.KUBELET,
+    device=DeviceStrategies(allocate_in_place=True, store_lazily=True),
+    lazy_cleanup=True,
+)
+
+
+def strategies_of(compatibility: Compatibility) -> Strategies:
+    """The strategies of a mode."""
+    return _KUBELET if compatibility is Compatibility.KUBELET else _SAFE

@@ -1,0 +1,46 @@
+"""One service, put together and ready to be served: what the two ways to run have in common.
+
+A part knows nothing of sockets. `serve` puts one part or all of them behind servers; the
+embedded way connects the parts of a process through local channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from numalign.config.settings import Service, Settings
+
+Register = Callable[[Any], None]
+"""Adds a part's servicer to a server, remote or local: grpc types neither kind in common."""
+
+
+async def nothing() -> None:
+    """Nothing to do."""
+
+
+async def nothing_changed(settings: Settings) -> tuple[str, ...]:  # noqa: ARG001 - a default
+    """A part that no setting changes while it runs."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A service. Its callbacks run on the event loop of its process.
+
+    - `register` adds its servicer to a server;
+    - `health_name` is its name in grpc health, the full name of its gRPC service;
+    - `serving` is called once it can be reached;
+    - `reload` takes new settings and says which it applied, by path;
+    - `close` gives back what it holds, after the server has stopped;
+    - `reports` says what was re-based or dropped at start.
+    """
+
+    service: Service
+    register: Register
+    health_name: str
+    serving: Callable[[], Awaitable[None]] = nothing
+    reload: Callable[[Settings], Awaitable[tuple[str, ...]]] = nothing_changed
+    close: Callable[[], Awaitable[None]] = nothing
+    reports: tuple[str, ...] = field(default=())
