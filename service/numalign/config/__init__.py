@@ -1,0 +1,1 @@
+"""The configuration: a KubeletConfiguration file with a `numalign` section, as one value."""

@@ -1,0 +1,166 @@
+"""Everything that a service is told at start, as one immutable value.
+
+Separate from the files that read it, so that a service depends on values and not on YAML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeAlias
+
+from numalign.model.feature_gates import FeatureGates
+from numalign.model.machine import Machine
+from numalign.model.settings import CpuSettings, MemorySettings, StaticResource, TopologySettings
+
+
+class Service(StrEnum):
+    """The services that have a socket of their own."""
+
+    ADMISSION = "admission"
+    TOPOLOGY = "topology"
+    CPU = "cpu"
+    MEMORY = "memory"
+    DEVICE = "device"
+
+
+class Compatibility(StrEnum):
+    """Whether the kubelet's lifecycle faults are reproduced; chosen once, at start."""
+
+    SAFE = "safe"
+    KUBELET = "kubelet"
+
+
+class Validation(StrEnum):
+    """Who judges policy names and the like: the kubelet's validation, or the managers alone."""
+
+    KUBELET = "kubelet"
+    MANAGERS = "managers"
+
+
+class FailurePolicy(StrEnum):
+    """What an admission does when a provider does not answer."""
+
+    FAIL = "Fail"
+    IGNORE = "Ignore"
+
+
+class LogLevel(StrEnum):
+    """The least important lines that are written."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class LogFormat(StrEnum):
+    """How a log line looks."""
+
+    JSON = "json"
+    CONSOLE = "console"
+
+
+@dataclass(frozen=True, slots=True)
+class MachineRoot:
+    """The machine is discovered below `path` (`/` for the one we run on)."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFile:
+    """The machine is described in the file at `path`."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class MachineInline:
+    """The machine is described in the configuration itself."""
+
+    machine: Machine
+
+
+MachineSource: TypeAlias = MachineRoot | MachineFile | MachineInline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SocketSettings:
+    """Who may connect. `owner` and `group` are names or numbers; None leaves them alone."""
+
+    mode: int = 0o660
+    owner: str | int | None = None
+    group: str | int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where HTTP is served; port 0 is any free one."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsSettings:
+    """Where metrics are served: `address` unless a service has its own; None is nowhere."""
+
+    address: Address | None = None
+    services: Mapping[Service, Address] = field(default_factory=dict)
+
+    def address_of(self, service: Service) -> Address | None:
+        """Where `service`, run on its own, serves its metrics."""
+        return self.services.get(service, self.address)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSettings:
+    """What is logged, and how it looks."""
+
+    level: LogLevel = LogLevel.INFO
+    format: LogFormat = LogFormat.JSON
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderSettings:
+    """A hint provider of somebody else. `timeout` is in seconds."""
+
+    name: str
+    socket: Path
+    timeout: float
+    failure_policy: FailurePolicy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The whole configuration, checked. `warnings` are for the log at start.
+
+    `provider_timeout` is in seconds; `queue_depth` and `history_length` count admissions and
+    changes. `kubelet` is the KubeletConfiguration part of the document as decoded, for keys
+    that only one service reads (eviction thresholds, allowed sysctls, grace periods).
+    """
+
+    topology: TopologySettings
+    cpu: CpuSettings
+    memory: MemorySettings
+    gates: FeatureGates
+    compatibility: Compatibility
+    validation: Validation
+    machine: MachineSource
+    devices: tuple[StaticResource, ...]
+    providers: tuple[ProviderSettings, ...]
+    provider_timeout: float
+    queue_depth: int
+    history_length: int
+    owner: str
+    runtime_directory: Path
+    state_directory: Path
+    sockets: SocketSettings
+    endpoints: Mapping[Service, Path]
+    metrics: MetricsSettings
+    log: LogSettings
+    kubelet: Mapping[str, object]
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,281 @@
+"""The `numalign` section: every key, its default, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from numalign.config.defaults import Defaults
+from numalign.config.extension import EXTENSION_KEYS
+from numalign.config.from_document import settings_from_document
+from numalign.config.settings import (
+    Address,
+    Compatibility,
+    FailurePolicy,
+    LogFormat,
+    LogLevel,
+    LogSettings,
+    MachineFile,
+    MachineInline,
+    MachineRoot,
+    MetricsSettings,
+    ProviderSettings,
+    Service,
+    Settings,
+    SocketSettings,
+    Validation,
+)
+from numalign.document.problems import DocumentError
+from numalign.model.ids import DeviceId
+from numalign.model.settings import (
+    PluginPresence,
+    PreferredAllocation,
+    StaticDevice,
+    StaticResource,
+)
+
+Read = Callable[[str], Settings]
+
+WHOLE = """
+numalign:
+  compatibility: kubelet
+  validation: managers
+  runtimeDirectory: /run/a
+  stateDirectory: /var/lib/a
+  sockets: {mode: "0600", owner: 12, group: numalign}
+  endpoints: {cpu: /run/b/cpu.sock, memory: "unix:///run/b/memory.sock"}
+  machine: {root: captured}
+  devices:
+  - resource: example.com/gpu
+    devices: [{id: g0, numa_nodes: [0]}, {id: g1, numa_nodes: [], healthy: false}, {id: g2}]
+    preferred_allocation: lowest-id
+    allocate_error: no such thing
+    plugin: absent
+  - resource: example.com/nic
+  nodeAllocatableReservation: {cpu: 1, hugepages-2Mi: 4Mi}
+  providers:
+  - {name: licences, endpoint: /run/c.sock, timeout: 200ms, failurePolicy: Ignore}
+  - {name: power.budget, endpoint: "unix:/run/d.sock"}
+  providerTimeout: 2s
+  queueDepth: 8
+  historyLength: 16
+  metrics: {address: "127.0.0.1:9464", services: {cpu: "[::1]:0"}}
+  log: {level: debug, format: console}
+  owner: tenant-a
+"""
+
+
+def test_every_key_is_in_the_whole_section() -> None:
+    assert [key for key in EXTENSION_KEYS if f"\n  {key}:" not in WHOLE] == []
+
+
+def test_whole_section(settings: Read) -> None:
+    read = settings(WHOLE)
+
+    assert read.compatibility is Compatibility.KUBELET
+    assert read.validation is Validation.MANAGERS
+    assert (read.runtime_directory, read.state_directory) == (Path("/run/a"), Path("/var/lib/a"))
+    assert read.sockets == SocketSettings(mode=0o600, owner=12, group="numalign")
+    assert read.endpoints == {
+        Service.ADMISSION: Path("/run/a/admission.sock"),
+        Service.TOPOLOGY: Path("/run/a/topology.sock"),
+        Service.CPU: Path("/run/b/cpu.sock"),
+        Service.MEMORY: Path("/run/b/memory.sock"),
+        Service.DEVICE: Path("/run/a/device.sock"),
+    }
+    assert read.machine == MachineRoot(Path("/etc/numalign/captured"))
+    assert read.devices == (
+        StaticResource(
+            resource="example.com/gpu",
+            devices=(
+                StaticDevice(id=DeviceId("g0"), numa_nodes=(0,)),
+                StaticDevice(id=DeviceId("g1"), numa_nodes=(), healthy=False),
+                StaticDevice(id=DeviceId("g2"), numa_nodes=None),
+            ),
+            preferred_allocation=PreferredAllocation.LOWEST_ID,
+            allocate_error="no such thing",
+            plugin=PluginPresence.ABSENT,
+        ),
+        StaticResource(resource="example.com/nic"),
+    )
+    assert read.cpu.reserved_milli_cpu == 1000
+    assert read.providers == (
+        ProviderSettings(
+            name="licences",
+            socket=Path("/run/c.sock"),
+            timeout=0.2,
+            failure_policy=FailurePolicy.IGNORE,
+        ),
+        ProviderSettings(
+            name="power.budget",
+            socket=Path("/run/d.sock"),
+            timeout=2.0,
+            failure_policy=FailurePolicy.FAIL,
+        ),
+    )
+    assert (read.provider_timeout, read.queue_depth, read.history_length) == (2.0, 8, 16)
+    assert read.metrics.address_of(Service.CPU) == Address("::1", 0)
+    assert read.metrics.address_of(Service.ADMISSION) == Address("127.0.0.1", 9464)
+    assert read.log == LogSettings(level=LogLevel.DEBUG, format=LogFormat.CONSOLE)
+    assert read.owner == "tenant-a"
+    assert read.warnings == ()
+
+
+def test_defaults(settings: Read) -> None:
+    read = settings("")
+
+    assert read.compatibility is Compatibility.SAFE
+    assert read.validation is Validation.KUBELET
+    assert read.runtime_directory == Path("/run/numalign")
+    assert read.state_directory == Path("/var/lib/numalign")
+    assert read.sockets == SocketSettings(mode=0o660, owner=None, group=None)
+    assert read.endpoints == {
+        service: Path(f"/run/numalign/{service.value}.sock") for service in Service
+    }
+    assert read.machine == MachineRoot(Path("/"))
+    assert (read.devices, read.providers) == ((), ())
+    assert (read.provider_timeout, read.queue_depth, read.history_length) == (5.0, 256, 4096)
+    assert read.metrics == MetricsSettings()
+    assert read.metrics.address_of(Service.CPU) is None
+    assert read.log == LogSettings(level=LogLevel.INFO, format=LogFormat.JSON)
+    assert read.owner == "default"
+
+
+def test_settings_cannot_be_changed(settings: Read) -> None:
+    read = settings("")
+
+    for item in fields(read):
+        with pytest.raises(AttributeError):
+            setattr(read, item.name, None)
+
+
+def test_described_machines(settings: Read) -> None:
+    inline = settings("numalign: {machine: {numa_nodes: [{id: 5}]}}").machine
+    file = settings("numalign: {machine: {file: /etc/machine.yaml}}").machine
+
+    assert isinstance(inline, MachineInline)
+    assert inline.machine.node_ids() == (5,)
+    assert file == MachineFile(Path("/etc/machine.yaml"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param([{"resource": "example.com/nic"}], id="a list"),
+        pytest.param({"devices": [{"resource": "example.com/nic"}]}, id="a devices key"),
+    ],
+)
+def test_inventory_file(content: object, defaults: Callable[..., Defaults]) -> None:
+    asked: list[Path] = []
+
+    def read_file(path: Path) -> object:
+        asked.append(path)
+        return content
+
+    read = settings_from_document(
+        {"numalign": {"devices": {"file": "inventory.yaml"}}}, defaults(read_file)
+    )
+
+    assert asked == [Path("/etc/numalign/inventory.yaml")]
+    assert read.devices == (StaticResource(resource="example.com/nic"),)
+
+
+def test_mistakes_in_an_inventory_file_name_it(defaults: Callable[..., Defaults]) -> None:
+    with pytest.raises(DocumentError) as refused:
+        settings_from_document(
+            {"numalign": {"devices": {"file": "/a/b.yaml"}}},
+            defaults(lambda _: {"devices": [{"id": 1}], "x": 1}),
+        )
+
+    assert refused.value.problems == (
+        "/a/b.yaml.x: unknown key",
+        "/a/b.yaml.devices[0].id: unknown key",
+        "/a/b.yaml.devices[0].resource: must be given",
+    )
+
+
+def test_sockets_for_everybody_are_a_warning(settings: Read) -> None:
+    read = settings('numalign: {sockets: {mode: "666"}}')
+
+    assert read.warnings == ("numalign.sockets.mode: 0666 lets every user of the node connect",)
+
+
+@pytest.mark.parametrize(
+    ("section", "problem"),
+    [
+        ("{mode: safe}", "numalign.mode: unknown key"),
+        ("[]", "numalign: must be a mapping, not a list"),
+        ("{compatibility: both}",
+         'numalign.compatibility: must be one of "safe", "kubelet", not "both"'),
+        ("{runtimeDirectory: run}",
+         'numalign.runtimeDirectory: must be an absolute path, not "run"'),
+        ("{stateDirectory: 1}",
+         "numalign.stateDirectory: must be text, not 1 (write it in quotes)"),
+        ("{sockets: {mode: 0660}}",
+         "numalign.sockets.mode: must be text, not 432 (write it in quotes)"),
+        ("{sockets: {mode: rw}}",
+         'numalign.sockets.mode: must be octal text such as "0660", not "rw"'),
+        ("{sockets: {group: -1}}",
+         "numalign.sockets.group: must be text, not -1 (write it in quotes)"),
+        ("{sockets: {user: a}}", "numalign.sockets.user: unknown key"),
+        ("{endpoints: {gpu: /a}}", "numalign.endpoints.gpu: unknown key"),
+        ("{endpoints: {cpu: a.sock}}",
+         'numalign.endpoints.cpu: must be the absolute path of a Unix socket, not "a.sock"'),
+        ("{endpoints: {cpu: /run/numalign/memory.sock}}",
+         "numalign.endpoints.memory: is the socket of cpu too"),
+        (f"{{endpoints: {{cpu: /{'x' * 107}}}}}",
+         f"numalign.endpoints.cpu: /{'x' * 107} has 108 bytes; a socket takes 107"),
+        ("{machine: {root: /, file: /m}}", "numalign.machine: has both root and file"),
+        ("{machine: {root: /, numa_nodes: []}}", "numalign.machine.numa_nodes: unknown key"),
+        ("{machine: {file: ''}}", "numalign.machine.file: must be given"),
+        ("{machine: {numa_nodes: [{id: 70}]}}",
+         "numalign.machine.numa_nodes[0].id: NUMA node 70: ids above 63 are not supported"),
+        ("{devices: [{resource: a, devices: [{id: x, numa_nodes: [64]}]}]}",
+         "numalign.devices[0].devices[0].numa_nodes: NUMA ids must lie between 0 and 63"),
+        ("{devices: [{resource: a, devices: [{id: x}, {id: x}]}]}",
+         "numalign.devices[0].devices[1].id: x is given twice"),
+        ("{devices: [{resource: a}, {resource: a}]}",
+         "numalign.devices[1].resource: a is given twice"),
+        ("{devices: [{resource: a, devices: [{name: x}]}]}",
+         "numalign.devices[0].devices[0].name: unknown key"),
+        ("{devices: [{resource: a, plugin: gone}]}",
+         ('numalign.devices[0].plugin: must be one of "registered", "disconnected", "absent", '
+          'not "gone"')),
+        ("{devices: {path: a}}", "numalign.devices.path: unknown key"),
+        ("{nodeAllocatableReservation: {gpu: 1}}",
+         "numalign.nodeAllocatableReservation.gpu: cannot be reserved"),
+        ("{nodeAllocatableReservation: {cpu: -1}}",
+         "numalign.nodeAllocatableReservation.cpu: must not be negative: -1"),
+        ("{providers: [{name: cpu, endpoint: /a}]}",
+         'numalign.providers[0].name: "cpu" is taken'),
+        ("{providers: [{name: A, endpoint: /a}]}",
+         'numalign.providers[0].name: must be lower case letters, digits, - and ., not "A"'),
+        ("{providers: [{name: a, endpoint: /a, failurePolicy: Retry}]}",
+         'numalign.providers[0].failurePolicy: must be one of "Fail", "Ignore", not "Retry"'),
+        ("{providers: [{name: a, endpoint: /a, timeout: soon}]}",
+         'numalign.providers[0].timeout: must be a duration such as 5s or 1m30s, not "soon"'),
+        ("{providers: [{endpoint: /a}]}", "numalign.providers[0].name: must be given"),
+        ("{providers: [{name: a}]}", "numalign.providers[0].endpoint: must be given"),
+        ("{providerTimeout: 5}",
+         "numalign.providerTimeout: must be text, not 5 (write it in quotes)"),
+        ("{queueDepth: 0}", "numalign.queueDepth: must be at least 1, not 0"),
+        ("{historyLength: many}", 'numalign.historyLength: must be a whole number, not "many"'),
+        ("{metrics: {address: 9464}}",
+         "numalign.metrics.address: must be text, not 9464 (write it in quotes)"),
+        ('{metrics: {address: "127.0.0.1:65536"}}',
+         'numalign.metrics.address: must be host:port, not "127.0.0.1:65536"'),
+        ("{metrics: {services: {dra: a}}}", "numalign.metrics.services.dra: unknown key"),
+        ("{log: {level: loud}}",
+         'numalign.log.level: must be one of "debug", "info", "warning", "error", not "loud"'),
+        ("{log: {file: a}}", "numalign.log.file: unknown key"),
+        ("{owner: ''}", "numalign.owner: must not be empty"),
+    ],
+)  # fmt: skip
+def test_refused(section: str, problem: str, settings: Read) -> None:
+    with pytest.raises(DocumentError) as refused:
+        settings(f"numalign: {section}")
+
+    assert problem in refused.value.problems
