@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TypeAlias
 
 from numalign.cpu.topology import CpuTopology
 from numalign.errors import ConfigError
 from numalign.model.cpu_set import CpuSet
 from numalign.model.hint import TopologyHint
-from numalign.model.numa_mask import mask_of
+from numalign.model.numa_mask import MAX_NUMA_ID, NumaMask
 
 MAX_LISTED_NODES = 16
 """Above this many NUMA nodes the sets of nodes are too many to list."""
@@ -63,15 +64,9 @@ def minimum_nodes(capacity: tuple[int, ...], count: int) -> int:
     return len(capacity)
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One set of nodes: bit i of `positions` is the i-th node."""
-
-    positions: int
-    nodes: int
-    sockets: int
-    plain: TopologyHint
-    preferred: TopologyHint
+_Row: TypeAlias = tuple[int, int, int, TopologyHint, TopologyHint]
+"""A set of nodes: its nodes as bits by position, how many nodes, how many sockets they
+touch, and its hint without and with preference. A plain tuple: there may be thousands."""
 
 
 class HintTable:
@@ -105,9 +100,9 @@ class HintTable:
         sockets = self._sockets_needed(minimum)
         return tuple(
             [
-                row.preferred if row.nodes == minimum or row.sockets == sockets else row.plain
-                for row in self._rows
-                if row.positions & must == must and sums[row.positions] >= threshold
+                preferred if size == minimum or touched == sockets else plain
+                for positions, size, touched, plain, preferred in self._rows
+                if positions & must == must and sums[positions] >= threshold
             ]
         )
 
@@ -118,25 +113,25 @@ class HintTable:
 
 
 def _rows(topology: CpuTopology) -> tuple[_Row, ...]:
-    nodes = tuple(topology.nodes)
-    touched = _sockets_touched(topology)
-    rows = []
-    for size in range(1, len(nodes) + 1):
-        for chosen in combinations(range(len(nodes)), size):
-            mask = mask_of(nodes[i] for i in chosen)
-            sockets = 0
-            for i in chosen:
-                sockets |= touched[nodes[i]]
-            rows.append(
-                _Row(
-                    sum(1 << i for i in chosen),
-                    size,
-                    sockets.bit_count(),
-                    TopologyHint(mask, False),
-                    TopologyHint(mask, True),
-                )
-            )
-    return tuple(rows)
+    touched_by = _sockets_touched(topology)
+    masks, touched = [0], [0]
+    for node in topology.nodes:
+        masks += [mask | 1 << node for mask in masks]
+        touched += [sockets | touched_by[node] for sockets in touched]
+    if masks[-1] >> (MAX_NUMA_ID + 1):
+        raise ValueError("bit number must be in range 0-63")
+    places = [1 << i for i in range(len(topology.nodes))]
+    return tuple(
+        (
+            positions,
+            size,
+            touched[positions].bit_count(),
+            TopologyHint(NumaMask(masks[positions]), False),
+            TopologyHint(NumaMask(masks[positions]), True),
+        )
+        for size in range(1, len(places) + 1)
+        for positions in map(sum, combinations(places, size))
+    )
 
 
 def _sockets_touched(topology: CpuTopology) -> Mapping[int, int]:
