@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from grpc import aio
 
-from numalign.admission.registration import add_admission_to_server
-from numalign.admission.servicer import AdmissionServicer
+from numalign.admission.servicer import AdmissionServicer, ReceivedAdmit
 from numalign.config.settings import Service, Settings
 from numalign.process.part import Part
+from numalign.rpc.methods import Registration
+from numalign.v1.admission_pb2_grpc import add_AdmissionServicer_to_server
 from numalign.v1.topology_pb2_grpc import TopologyManagerStub
 
 HEALTH_NAME = "numalign.v1.Admission"
@@ -18,6 +19,10 @@ def admission_part(settings: Settings, topology: aio.Channel) -> Part:
     servicer = AdmissionServicer(TopologyManagerStub(topology), settings.owner)
     return Part(
         service=Service.ADMISSION,
-        register=lambda server: add_admission_to_server(servicer, server),
+        registration=Registration(
+            add_AdmissionServicer_to_server,
+            servicer,
+            deserializers={"Admit": ReceivedAdmit.from_wire},
+        ),
         health_name=HEALTH_NAME,
     )

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from numalign.config.settings import Service, Settings
-
-Register = Callable[[Any], None]
-"""Adds a part's servicer to a server, remote or local: grpc types neither kind in common."""
+from numalign.rpc.methods import Registration
 
 
 async def nothing() -> None:
@@ -29,8 +26,8 @@ async def nothing_changed(settings: Settings) -> tuple[str, ...]:  # noqa: ARG00
 class Part:
     """A service. Its callbacks run on the event loop of its process.
 
-    - `register` adds its servicer to a server;
-    - `health_name` is its name in grpc health, the full name of its gRPC service;
+    - `registration` is its servicer, for a server of either kind;
+    - `health_name` is the full name of its gRPC service, its name in grpc health;
     - `serving` is called once it can be reached;
     - `reload` takes new settings and says which it applied, by path;
     - `close` gives back what it holds, after the server has stopped;
@@ -38,7 +35,7 @@ class Part:
     """
 
     service: Service
-    register: Register
+    registration: Registration
     health_name: str
     serving: Callable[[], Awaitable[None]] = nothing
     reload: Callable[[Settings], Awaitable[tuple[str, ...]]] = nothing_changed

@@ -23,6 +23,7 @@ from numalign.provider.engine import Engine
 from numalign.provider.ledger import Ledger, open_ledger
 from numalign.provider.pod_cache import PodCache
 from numalign.provider.servicer import Books, HintProviderServicer, SilentObserver
+from numalign.rpc.methods import Registration
 from numalign.store.database import Database
 from numalign.store.provider_store import ProviderStore
 from numalign.v1.hint_provider_pb2_grpc import add_HintProviderServicer_to_server
@@ -134,7 +135,7 @@ def _part(
     servicer = HintProviderServicer(ledger, books, SilentObserver(), context.pods)
     return Part(
         service=service,
-        register=lambda server: add_HintProviderServicer_to_server(servicer, server),
+        registration=Registration(add_HintProviderServicer_to_server, servicer),
         health_name=HEALTH_NAME,
         reports=ledger.reports,
     )

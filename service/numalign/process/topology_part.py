@@ -13,6 +13,7 @@ from numalign.model.machine import Machine
 from numalign.process.compatibility import Strategies
 from numalign.process.part import Part
 from numalign.provider.pod_cache import PodCache
+from numalign.rpc.methods import Registration
 from numalign.store.admission_store import AdmissionStore
 from numalign.store.database import Database
 from numalign.topology.construct import TopologyDecider, build_policy
@@ -114,7 +115,7 @@ async def topology_part(
 
     return Part(
         service=Service.TOPOLOGY,
-        register=lambda server: add_TopologyManagerServicer_to_server(servicer, server),
+        registration=Registration(add_TopologyManagerServicer_to_server, servicer),
         health_name=HEALTH_NAME,
         serving=serving,
         close=registry.close,
