@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from numalign.device.allocation import Choice, Demand, Supply, choose
 from numalign.device.errors import DeviceFault
 from numalign.device.freeing import rebuilt, without_inactive
-from numalign.device.inventory import Inventory
+from numalign.device.inventory import WITHOUT_TOPOLOGY, Inventory
 from numalign.device.layout import DeviceLayout
 from numalign.device.plugin_calls import PluginCaller
 from numalign.device.ports import EmptyAllocation, PluginError
 from numalign.device.requests import is_device_plugin_resource
 from numalign.device.state import (
-    WITHOUT_TOPOLOGY,
     DeviceRecord,
     DeviceState,
     with_record,

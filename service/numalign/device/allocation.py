@@ -7,11 +7,10 @@ kubelet takes any device, the lowest ids are taken.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Collection, Generator, Iterable
 from dataclasses import dataclass
 
 from numalign.device.layout import DeviceLayout
-from numalign.device.state import WITHOUT_TOPOLOGY
 from numalign.model.ids import DeviceId, PodUid
 from numalign.model.numa_mask import NumaMask
 
@@ -96,21 +95,17 @@ def choose(demand: Demand, supply: Supply) -> Choosing:
 
 
 def split_by_affinity(
-    available: Iterable[DeviceId], layout: DeviceLayout, mask: NumaMask | None
+    available: Collection[DeviceId], layout: DeviceLayout, mask: NumaMask | None
 ) -> Split:
     """Split available devices by their NUMA nodes (DEV-31)."""
     if mask is None or not layout.has_topology:
         return Split(frozenset(), frozenset(), frozenset(available))
-    aligned, unaligned, no_affinity = set(), set(), set()
-    for device in available:
-        nodes = layout.topologies[device]
-        if layout.node_bits[device] & mask:
-            aligned.add(device)
-        elif all(node == WITHOUT_TOPOLOGY for node in nodes or ()):
-            no_affinity.add(device)
-        else:
-            unaligned.add(device)
-    return Split(frozenset(aligned), frozenset(unaligned), frozenset(no_affinity))
+    # A device that reports -1 beside real nodes goes by the real ones.
+    no_affinity = layout.nowhere.intersection(available)
+    somewhere = frozenset(available) - no_affinity
+    bits = layout.node_bits
+    aligned = frozenset(device for device in somewhere if bits[device] & mask)
+    return Split(aligned, somewhere - aligned, no_affinity)
 
 
 def _refusal(demand: Demand, supply: Supply) -> str | None:

@@ -29,10 +29,11 @@ def resource_facts(
     capacity = dict.fromkeys(layout.nodes, 0)
     free_by_node = dict.fromkeys(layout.nodes, 0)
     for device, nodes in layout.topologies.items():
-        for node in nodes or ():
+        for node in set(nodes or ()):
             if node in capacity:
                 capacity[node] += 1
                 free_by_node[node] += device in free
+    holders = _holders(state, resource)
     return ResourceFacts(
         resource=resource,
         requested=requested,
@@ -42,7 +43,7 @@ def resource_facts(
                 capacity=capacity[node],
                 reserved=0,
                 free=free_by_node[node],
-                holders=_holders(state, resource, node),
+                holders=tuple(holders.get(node, ())),
             )
             for node in layout.nodes
         ),
@@ -51,13 +52,18 @@ def resource_facts(
     )
 
 
-def _holders(state: DeviceState, resource: str, node: int) -> tuple[Holder, ...]:
-    return tuple(
-        Holder(pod_uid=pod_uid, container=container, amount=len(held))
-        for pod_uid, containers in sorted(state.records.items())
-        for container, resources in sorted(containers.items())
-        if resource in resources and (held := resources[resource].ids_by_node.get(node))
-    )
+def _holders(state: DeviceState, resource: str) -> dict[int, list[Holder]]:
+    """Who holds devices on each node, by ascending pod, then container."""
+    holders: dict[int, list[Holder]] = {}
+    for pod_uid, containers in sorted(state.records.items()):
+        for container, resources in sorted(containers.items()):
+            if resource not in resources:
+                continue
+            for node, held in resources[resource].ids_by_node.items():
+                holders.setdefault(node, []).append(
+                    Holder(pod_uid=pod_uid, container=container, amount=len(held))
+                )
+    return holders
 
 
 def _note(known: ResourceInventory, layout: DeviceLayout) -> str:

@@ -6,6 +6,7 @@ and where they sit is in the layout.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -67,15 +68,17 @@ def generate(
     # node has and what that node has; devices on several nodes are looked at per mask.
     reach = {0: matching_always}
     found = []
-    for mask in layout.masks():
-        lowest = mask & -mask
+    for mask, lowest, plain, preferred in layout.candidates():
         matching = reach[mask] = reach[mask ^ lowest] + single.get(lowest, 0)
         for bits, count in shared:
             if bits & mask:
                 matching += count
-        if matching < request or any(not bits & mask for bits in required):
-            continue
-        found.append(TopologyHint(mask, mask.bit_count() == minimum))
+        if matching >= request:
+            for bits in required:
+                if not bits & mask:
+                    break
+            else:
+                found.append(preferred if mask.bit_count() == minimum else plain)
     return tuple(found)
 
 
@@ -102,13 +105,10 @@ def _count_by_nodes(
     layout: DeviceLayout, available: Iterable[DeviceId], fault: Fault
 ) -> tuple[dict[int, int], tuple[tuple[int, int], ...]]:
     """Devices on one node by the bit of that node, and those on several by their bits."""
-    single: dict[int, int] = {}
-    shared: dict[int, int] = {}
-    for device in available:
-        if device not in layout.node_bits:
-            raise fault(device)
-        bits = layout.node_bits[device]
-        counts = shared if bits & (bits - 1) else single
-        counts[bits] = counts.get(bits, 0) + 1
-    single.pop(0, None)
-    return single, tuple(shared.items())
+    try:
+        counts = Counter(map(layout.node_bits.__getitem__, available))
+    except KeyError as missing:
+        raise fault(missing.args[0]) from None
+    single = {bits: count for bits, count in counts.items() if not bits & (bits - 1)}
+    shared = tuple((bits, count) for bits, count in counts.items() if bits & (bits - 1))
+    return single, shared

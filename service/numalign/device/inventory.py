@@ -15,6 +15,9 @@ from numalign.model.ids import DeviceId
 HEALTHY = "Healthy"
 """The only health text that makes a device healthy (DEV-3)."""
 
+WITHOUT_TOPOLOGY = -1
+"""Stands for a node where a device has none (DEV-39); a plugin may report it, too (DEV-31)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:

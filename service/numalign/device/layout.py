@@ -7,17 +7,22 @@ the hints because choosing ids (DEV-31) needs the same facts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
+from typing import TypeAlias
 
-from numalign.device.inventory import Device
+from numalign.device.inventory import WITHOUT_TOPOLOGY, Device
+from numalign.model.hint import TopologyHint
 from numalign.model.ids import DeviceId
 from numalign.model.numa_mask import MAX_NUMA_ID, NumaMask, subsets
 
-_MASKS_KEPT_UP_TO = 10
-"""Node counts whose masks are kept for the next request: 1023 masks at most."""
+_KEPT_UP_TO = 10
+"""Node counts whose candidates are kept for the next request: 1023 masks at most."""
+
+Candidate: TypeAlias = tuple[NumaMask, int, TopologyHint, TopologyHint]
+"""A mask, the bit of its lowest node, and its hint: first not preferred, then preferred."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,20 +31,22 @@ class DeviceLayout:
 
     `node_bits` has bit i set for node i; ids outside 0..63 are in no mask and have no bit.
     `nodes` are the nodes that hints range over. `groups` counts the devices by the bits
-    that lie in `nodes`, ascending, without those that have none.
+    that lie in `nodes`, ascending, without those that have none. `nowhere` are the devices
+    that have no node, or none but -1 (DEV-31).
     """
 
     topologies: Mapping[DeviceId, tuple[int, ...] | None]
     node_bits: Mapping[DeviceId, int]
     nodes: tuple[int, ...]
     groups: tuple[tuple[int, int], ...]
+    nowhere: frozenset[DeviceId]
     has_topology: bool
 
-    def masks(self) -> Iterable[NumaMask]:
+    def candidates(self) -> Iterable[Candidate]:
         """All masks over `nodes`, by size, then lexicographic (DEV-24)."""
-        if len(self.nodes) <= _MASKS_KEPT_UP_TO:
-            return _kept_masks(self.nodes)
-        return subsets(self.nodes)
+        if len(self.nodes) <= _KEPT_UP_TO:
+            return _kept_candidates(self.nodes)
+        return _candidates(self.nodes)
 
     def minimum_size(self, request: int) -> int:
         """Size of the smallest mask with `request` devices, free or not (DEV-24 step 1).
@@ -63,6 +70,11 @@ def layout_of(devices: Mapping[DeviceId, Device], machine_nodes: tuple[int, ...]
         node_bits=node_bits,
         nodes=considered,
         groups=tuple(sorted((bits, count) for bits, count in groups.items() if bits)),
+        nowhere=frozenset(
+            id_
+            for id_, nodes in topologies.items()
+            if all(node == WITHOUT_TOPOLOGY for node in nodes or ())
+        ),
         has_topology=any(topologies.values()),
     )
 
@@ -83,9 +95,14 @@ def _bits(nodes: Iterable[int]) -> int:
     return bits
 
 
+def _candidates(nodes: tuple[int, ...]) -> Iterator[Candidate]:
+    for mask in subsets(nodes):
+        yield mask, mask & -mask, TopologyHint(mask, False), TopologyHint(mask, True)
+
+
 @lru_cache(maxsize=16)
-def _kept_masks(nodes: tuple[int, ...]) -> tuple[NumaMask, ...]:
-    return tuple(subsets(nodes))
+def _kept_candidates(nodes: tuple[int, ...]) -> tuple[Candidate, ...]:
+    return tuple(_candidates(nodes))
 
 
 @lru_cache(maxsize=1024)

@@ -13,13 +13,12 @@ from typing import TypeAlias
 from numalign.model.ids import DeviceId, PodUid
 from numalign.provider.values import ContainerEdits
 
-WITHOUT_TOPOLOGY = -1
-"""Key of the ids that have no NUMA node in a record (DEV-39)."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceRecord:
     """Devices of one resource in one container, by NUMA node; lists are ascending.
+
+    Ids without a node stand under `WITHOUT_TOPOLOGY` (DEV-39).
 
     `edits` None: the plugin has not been told yet. That lasts from the allocation to the
     seal where plugins are told last, and is never seen where they are told in place.

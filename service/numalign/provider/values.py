@@ -95,7 +95,8 @@ class PodHolding:
 class PluginCall:
     """One call made to a device plugin, for the explanation and for recordings.
 
-    `call` is `GetPreferredAllocation` or `Allocate`; lists are sorted.
+    `call` is `GetPreferredAllocation` or `Allocate`; lists are sorted, but for `response`,
+    which is in the plugin's order.
     """
 
     container: str
