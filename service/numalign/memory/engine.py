@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from numalign.errors import StartError
-from numalign.memory import policy_none, policy_static, removal, reserved, start_check
+from numalign.memory import mending, policy_none, policy_static, removal, reserved, start_check
 from numalign.memory import state as states
 from numalign.memory.facts import resource_facts
 from numalign.memory.machine_state import (
@@ -39,6 +39,7 @@ from numalign.provider.engine import Allocated, Hinted, Preparation, Sources, St
 from numalign.provider.values import Holding, MemoryBlock, PodHolding, ResourceFacts
 
 StartStrategy = Callable[[bytes | None, StartContext], Started[MemoryState]]
+GivingBack = Callable[[MemoryState, MemoryState, MachineState], MemoryState]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +47,15 @@ class MemoryStrategies:
     """What a compatibility mode chooses. `directory` appears in the kubelet's texts only."""
 
     start: StartStrategy
+    given_back: GivingBack
     directory: str = "/var/lib/kubelet"
 
 
-KUBELET = MemoryStrategies(start=start_check.refuse)
-"""Refuse to start over books that are not what the machine leads to."""
+KUBELET = MemoryStrategies(start=start_check.refuse, given_back=mending.leave)
+"""Refuse to start over books that are not what the machine leads to, and leave torn groups."""
 
-SAFE = MemoryStrategies(start=rebase)
-"""Put the stored blocks on the machine as it is now, and never refuse."""
+SAFE = MemoryStrategies(start=rebase, given_back=mending.mend)
+"""Put the stored blocks on the machine as it is now, never refuse, and mend torn groups."""
 
 
 class MemoryEngine:
@@ -75,6 +77,8 @@ class MemoryEngine:
         self._gates = gates
         self._pod_entries = gates.pod_level_resources and gates.pod_level_resource_managers
         self._start = strategies.start
+        self._given_back = strategies.given_back
+        self._default = default
         self._context = StartContext(
             policy=policy.name,
             pod_entries=self._pod_entries,
@@ -141,21 +145,25 @@ class MemoryEngine:
 
     def release(self, state: MemoryState, pod_uid: PodUid) -> MemoryState:
         """Give back everything the pod holds, each byte once."""
-        return removal.release_pod(state, pod_uid)
+        left = removal.release_pod(state, pod_uid)
+        return self._given_back(state, left, self._default)
 
     def remove_container(self, state: MemoryState, pod_uid: PodUid, container: str) -> MemoryState:
         """Give back what one container holds (MEM-49, MEM-52)."""
-        return removal.remove_container(state, pod_uid, container)
+        left = removal.remove_container(state, pod_uid, container)
+        return self._given_back(state, left, self._default)
 
     def add_container(self, state: MemoryState, pod: Pod, container: Container) -> MemoryState:
         """`container` starts: give back what finished init containers held (MEM-51)."""
-        return removal.add_container(state, pod, container)
+        left = removal.add_container(state, pod, container)
+        return self._given_back(state, left, self._default)
 
     def remove_stale(self, state: MemoryState, sources: Sources) -> MemoryState:
         """Remove every container that is not active (MEM-54)."""
         if sources.active is None:
             return state
-        return removal.remove_stale(state, sources.active)
+        left = removal.remove_stale(state, sources.active)
+        return self._given_back(state, left, self._default)
 
     def pods(self, state: MemoryState) -> frozenset[PodUid]:
         """The pods that hold anything."""

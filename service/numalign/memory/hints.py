@@ -26,6 +26,11 @@ MOST_NODES = 16
 Reusable: TypeAlias = Mapping[tuple[NumaMask, str], int]
 """Bytes that finished init containers of the pod left, by exact mask and resource (MEM-43)."""
 
+_Masks: TypeAlias = Sequence[tuple[int, NumaMask]]
+"""Masks in order of enumeration: by position among the nodes, and by node id."""
+
+_NOTHING: Mapping[NumaMask, int] = {}
+
 _hint = lru_cache(maxsize=4096)(TopologyHint)
 
 
@@ -48,24 +53,14 @@ def fitting_hints(columns: Columns, reusable: Reusable) -> tuple[TopologyHint, .
         raise MemoryFault(
             f"{len(columns.nodes)} NUMA nodes have too many masks to list (at most {MOST_NODES})"
         )
-    masks: Sequence[tuple[int, NumaMask]] = _enumeration(columns.nodes)
+    masks: _Masks = _enumeration(columns.nodes)
     for column in columns.resources:
-        sums = _sums_by_position(column.allocatable)
-        requested = column.requested
-        masks = [entry for entry in masks if sums[entry[0]] >= requested]
+        masks = _with_enough(masks, column.allocatable, column.requested)
     minimum = masks[0][1].bit_count() if masks else len(columns.nodes)
     masks = _without_broken_groups(masks, columns)
     for column in columns.resources:
-        sums = _sums_by_position(column.free)
-        requested, resource = column.requested, column.resource
-        if reusable:
-            masks = [
-                entry
-                for entry in masks
-                if sums[entry[0]] + reusable.get((entry[1], resource), 0) & UINT64 >= requested
-            ]
-        else:
-            masks = [entry for entry in masks if sums[entry[0]] >= requested]
+        reused = {mask: left for (mask, of), left in reusable.items() if of == column.resource}
+        masks = _with_enough(masks, column.free, column.requested, reused)
     return tuple([_hint(mask, mask.bit_count() == minimum) for _, mask in masks])
 
 
@@ -98,9 +93,25 @@ def _rank(hint: TopologyHint) -> tuple[bool, tuple[int, int]]:
     return (not hint.preferred, (0, 0) if hint.mask is None else narrowness(hint.mask))
 
 
-def _without_broken_groups(
-    masks: Sequence[tuple[int, NumaMask]], columns: Columns
-) -> Sequence[tuple[int, NumaMask]]:
+def _with_enough(
+    masks: _Masks,
+    column: Sequence[int],
+    requested: int,
+    reused: Mapping[NumaMask, int] = _NOTHING,
+) -> _Masks:
+    """Keep the masks over which the column, with what can be reused, adds up to the request."""
+    if not reused and min(column) >= requested and sum(column) <= UINT64:
+        # Every single node has enough, and no sum wraps around.
+        return masks
+    sums = _sums_by_position(column)
+    if not reused:
+        return [entry for entry in masks if sums[entry[0]] >= requested]
+    return [
+        entry for entry in masks if sums[entry[0]] + reused.get(entry[1], 0) & UINT64 >= requested
+    ]
+
+
+def _without_broken_groups(masks: _Masks, columns: Columns) -> _Masks:
     """Leave out single nodes of a group, and masks that would tear or join groups."""
     assigned, grouped = columns.assigned, columns.grouped
     if not assigned and not grouped:
@@ -127,5 +138,5 @@ def _sums_by_position(column: Sequence[int]) -> list[int]:
 
 @lru_cache(maxsize=4)
 def _enumeration(nodes: tuple[NumaId, ...]) -> tuple[tuple[int, NumaMask], ...]:
-    """All masks by size, then lexicographically: by position among `nodes`, and by node id."""
+    """All masks by size, then lexicographically (MEM-26)."""
     return tuple(zip(subsets(range(len(nodes))), subsets(nodes), strict=True))

@@ -3,8 +3,8 @@
 The strategy of `compatibility: safe`. Where the kubelet's check agrees, the stored books go on
 untouched, so both strategies then give the same answers. Where it does not (memory that moved
 between nodes, other huge page pools, another reserved set, nodes gone), the books are made
-anew from the blocks, oldest first; an assignment that does not fit any more is left out on its
-own and reported.
+anew from the blocks, single nodes before groups and oldest first; an assignment that does not
+fit any more is left out on its own and reported.
 """
 
 from __future__ import annotations
@@ -13,16 +13,10 @@ from collections.abc import Iterator, Mapping
 
 from numalign.errors import StartError
 from numalign.memory import policy_none
+from numalign.memory.assignments import Assignment, assignments, narrow_first
 from numalign.memory.booking import fill
 from numalign.memory.machine_state import UINT64, MachineState, NodeMemory
-from numalign.memory.start_check import (
-    Assignment,
-    StartContext,
-    agree,
-    assignments,
-    missing_place,
-    replay,
-)
+from numalign.memory.start_check import StartContext, agree, missing_place, replay
 from numalign.memory.state import ContainerBlocks, MemoryState, StoredMemory, decode
 from numalign.model.ids import NumaId, PodUid
 from numalign.provider.engine import Started
@@ -42,7 +36,7 @@ def rebase(stored: bytes | None, context: StartContext) -> Started[MemoryState]:
             MemoryState(machine=context.default),
             tuple(
                 f"{_name(assignment)}: given up, the policy is {policy_none.NAME} now"
-                for assignment in assignments(found, pod_entries=True)
+                for assignment in assignments(found.containers, found.pods)
             ),
         )
     if not found.machine and not found.containers:
@@ -56,8 +50,13 @@ def _stands(found: StoredMemory, context: StartContext) -> bool:
     """Whether the books can go on as they are."""
     if found.pod_entries and not context.pod_entries and found.pods:
         return False
+    booked = tuple(assignments(found.containers, found.pods, pod_entries=context.pod_entries))
     try:
-        return agree(found.machine, replay(found, context))
+        # The second order is the one in which this module itself makes books.
+        return any(
+            agree(found.machine, replay(order, context.default))
+            for order in (booked, narrow_first(booked))
+        )
     except StartError:
         return False
 
@@ -67,8 +66,8 @@ def _rebuild(found: StoredMemory, context: StartContext) -> Started[MemoryState]
     books: dict[NumaId, NodeMemory] = dict(context.default)
     kept: dict[PodUid, dict[str, tuple[MemoryBlock, ...]]] = {}
     pods: dict[PodUid, tuple[MemoryBlock, ...]] = {}
-    for assignment in assignments(found, pod_entries=True):
-        pod_uid = PodUid(assignment.pod_uid)
+    for assignment in narrow_first(assignments(found.containers, found.pods)):
+        pod_uid = assignment.pod_uid
         problem = missing_place(books, assignment) or _no_room(books, assignment)
         if problem is not None:
             reports.append(f"{_name(assignment)}: left out, {problem}")

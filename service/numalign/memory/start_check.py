@@ -6,14 +6,15 @@ never refuses.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from numalign.errors import StartError, StateError
 from numalign.memory import policy_none
+from numalign.memory.assignments import Assignment, assignments
 from numalign.memory.booking import fill
 from numalign.memory.machine_state import MachineState, NodeMemory
-from numalign.memory.state import Blocks, MemoryState, StoredMemory, decode
+from numalign.memory.state import MemoryState, StoredMemory, decode
 from numalign.model.ids import NumaId
 from numalign.model.quoting import quoted
 from numalign.provider.engine import Started
@@ -36,26 +37,6 @@ class StartContext:
     directory: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assignment:
-    """Blocks that were booked together. `container` is empty for the blocks of a whole pod."""
-
-    pod_uid: str
-    container: str
-    blocks: Blocks
-
-
-def assignments(stored: StoredMemory, *, pod_entries: bool) -> Iterator[Assignment]:
-    """What the books are made of: blocks of containers, or of the pod if it booked as a whole."""
-    for pod_uid, entries in stored.containers.items():
-        pod_blocks = stored.pods.get(pod_uid) if pod_entries else None
-        if pod_blocks:
-            yield Assignment(pod_uid=pod_uid, container="", blocks=pod_blocks)
-            continue
-        for container, blocks in entries.items():
-            yield Assignment(pod_uid=pod_uid, container=container, blocks=blocks)
-
-
 def refuse(stored: bytes | None, context: StartContext) -> Started[MemoryState]:
     """The stored state as it is, or StartError with the kubelet's text (MEM-73, MEM-74).
 
@@ -73,24 +54,30 @@ def refuse(stored: bytes | None, context: StartContext) -> Started[MemoryState]:
                 "[memorymanager] machine state can not be empty when it has memory assignments",
             )
         return Started(MemoryState(machine=context.default))
-    if not agree(found.machine, replay(found, context)):
+    if not agree(
+        found.machine,
+        replay(
+            assignments(found.containers, found.pods, pod_entries=context.pod_entries),
+            context.default,
+        ),
+    ):
         raise StartError(
             STAGE, "[memorymanager] the expected machine state is different from the real one"
         )
     return Started(found.to_state())
 
 
-def replay(stored: StoredMemory, context: StartContext) -> MachineState:
-    """The books that the stored blocks lead to on the machine as it is now (MEM-74).
+def replay(booked: Iterable[Assignment], default: MachineState) -> MachineState:
+    """The books that assignments lead to, in their order, on an empty machine (MEM-74).
 
     Raises StartError where a block names a node or resource that is not there.
     """
-    books = dict(context.default)
-    for assignment in assignments(stored, pod_entries=context.pod_entries):
+    books = dict(default)
+    for assignment in booked:
+        problem = missing_place(books, assignment)
+        if problem is not None:
+            raise StartError(STAGE, problem)
         for block in assignment.blocks:
-            problem = missing_place(books, assignment)
-            if problem is not None:
-                raise StartError(STAGE, problem)
             fill(books, block, block.size)
     return books
 
