@@ -5,15 +5,14 @@ For explanations only; no decision reads it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from numalign.memory.assignments import assignments
 from numalign.memory.columns import Columns, columns_of, minimum_nodes
 from numalign.memory.eligibility import Request
 from numalign.memory.machine_state import NO_TABLE, MachineState
 from numalign.memory.state import MemoryState
-from numalign.model.ids import NumaId, PodUid
+from numalign.model.ids import NumaId
 from numalign.model.numa_mask import nodes_of
-from numalign.provider.values import Holder, MemoryBlock, NodeFacts, ResourceFacts
+from numalign.provider.values import Holder, NodeFacts, ResourceFacts
 
 
 def resource_facts(state: MemoryState, request: Request) -> tuple[ResourceFacts, ...]:
@@ -64,7 +63,13 @@ def _holders(state: MemoryState, resource: str) -> dict[NumaId, list[Holder]]:
     """
     left = _reserved(state.machine, resource)
     holders: dict[NumaId, list[Holder]] = {node: [] for node in state.machine}
-    booked = sorted(_booked(state, resource), key=lambda entry: len(entry[2].numa_nodes) > 1)
+    booked = [
+        (assignment.pod_uid, assignment.container, block)
+        for assignment in assignments(state.containers, state.pods)
+        for block in assignment.blocks
+        if block.resource == resource
+    ]
+    booked.sort(key=lambda entry: len(entry[2].numa_nodes) > 1)
     for pod_uid, container, block in booked:
         remaining = block.size
         for node in block.numa_nodes:
@@ -80,16 +85,6 @@ def _reserved(machine: MachineState, resource: str) -> dict[NumaId, int]:
     return {
         node: memory.tables.get(resource, NO_TABLE).reserved for node, memory in machine.items()
     }
-
-
-def _booked(state: MemoryState, resource: str) -> Iterator[tuple[PodUid, str, MemoryBlock]]:
-    for pod_uid, entries in state.containers.items():
-        pod_blocks = state.pods.get(pod_uid)
-        named = entries.items() if pod_blocks is None else (("", pod_blocks),)
-        for container, blocks in named:
-            for block in blocks:
-                if block.resource == resource:
-                    yield pod_uid, container, block
 
 
 def _note(columns: Columns) -> str:
