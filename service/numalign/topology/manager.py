@@ -60,7 +60,9 @@ class AdmitCall:
     explain: pb.ExplainLevel.ValueType
 
 
-Explainer = Callable[[Pod, ScopeResult, Fanout], Awaitable[pb.Explanation]]
+Explainer = Callable[
+    [Pod, ScopeResult, Fanout, pb.ExplainLevel.ValueType], Awaitable[pb.Explanation]
+]
 """Says how a decision was reached, while the providers still hold it tentatively."""
 
 
@@ -219,12 +221,8 @@ class TopologyManager:
             response.allocations.extend(fanout.allocations(call.pod, dict(result.affinities)))
             response.pod_allocation.CopyFrom(fanout.pod_allocation)
         if call.explain >= pb.EXPLAIN_LEVEL_SUMMARY:
-            response.explanation.CopyFrom(await self._explainer(call.pod, result, fanout))
-        if call.explain < pb.EXPLAIN_LEVEL_FULL:
-            for detail in ("merges", "allocate_calls", "plugin_calls"):
-                response.explanation.ClearField(detail)
-            if call.explain < pb.EXPLAIN_LEVEL_SUMMARY:
-                response.ClearField("explanation")
+            explanation = await self._explainer(call.pod, result, fanout, call.explain)
+            response.explanation.CopyFrom(explanation)
         return response
 
     async def _commit(

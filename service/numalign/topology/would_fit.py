@@ -1,0 +1,203 @@
+"""What would have fitted: the largest request that the policy would take now, and other policies.
+
+Judged from the facts, and said only where it is certain whatever the provider's options are.
+Separate from the sentences on why a pod is refused, which look back; this looks ahead. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, groupby
+from operator import attrgetter
+
+from numalign.model.numa_mask import NumaMask, mask_of, nodes_of
+from numalign.provider.values import ResourceFacts
+from numalign.topology.explain_merge import MergeVerdict, mask_words
+from numalign.topology.explain_words import amount_words, is_bytes, listed, nodes_words
+from numalign.topology.explanation import SamePod
+from numalign.topology.numa_info import MissingDistance, NumaInfo, narrowest
+from numalign.topology.policy import Policy, Verdict
+from numalign.topology.policy_best_effort import BestEffortPolicy
+from numalign.topology.policy_restricted import RestrictedPolicy
+from numalign.topology.scope import MergeRecord
+
+_CPU = "cpu"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """One resource that minds where it is placed: its facts, and the masks accepted for it."""
+
+    provider: str
+    facts: ResourceFacts
+    accepted: frozenset[NumaMask]
+    same_pod: SamePod
+
+    @property
+    def requested(self) -> int:
+        """What was asked."""
+        return self.facts.requested
+
+    def free_on(self, node: int) -> int:
+        """What a request placed on this node alone is sure to find there."""
+        free = next((n.free for n in self.facts.nodes if n.node == node), 0)
+        return free if is_bytes(self.facts.resource) else free + self.same_pod.taken_over_on(node)
+
+    def may_leave_out(self, mask: NumaMask) -> bool:
+        """Whether nothing that the pod holds ties the resource to nodes outside `mask`.
+
+        CPUs and devices of init containers must be in the set of nodes of whoever takes them
+        over; memory need not.
+        """
+        if is_bytes(self.facts.resource):
+            return True
+        return all(mask >> node & 1 for node in self.same_pod.nodes())
+
+    def hides_nothing(self) -> bool:
+        """Whether free amounts say all: groups of nodes in use together are only in a note."""
+        return not (is_bytes(self.facts.resource) and self.facts.note)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """A request that would have been admitted on `mask`: what is lower than asked, by resource.
+
+    `within` is a condition that the numbers do not show; empty if there is none.
+    """
+
+    mask: NumaMask
+    lowered: tuple[tuple[str, int], ...]
+    kept: float
+    within: str = ""
+
+    def words(self) -> str:
+        """As part of a sentence."""
+        amounts = [f"{name} of at most {amount_words(name, most)}" for name, most in self.lowered]
+        text = f"{listed(amounts)} on {nodes_words(nodes_of(self.mask))}"
+        return f"{text}, within this: {self.within}" if self.within else text
+
+
+def largest_fit(
+    demands: Sequence[Demand], nodes: Iterable[int], *, single_only: bool
+) -> Fit | None:
+    """The fit that keeps most of what was asked; None where nothing is certain.
+
+    `demands` are all resources that mind; those whose masks do are kept as they are.
+    `single_only`: the policy takes no set of several nodes.
+    """
+    if any(d.same_pod.itself for d in demands):
+        return None
+    fits = [fit for node in nodes if (fit := _on_one_node(demands, node)) is not None]
+    if not single_only:
+        fits += _on_several_nodes(demands)
+    return max(fits, key=lambda fit: (fit.kept, -fit.mask.bit_count(), -fit.mask), default=None)
+
+
+def most_cpus(facts: ResourceFacts) -> str:
+    """The number of CPUs that could be allocated anywhere, where this many could not."""
+    most = min(facts.requested - 1, sum(node.free for node in facts.nodes))
+    if most < 1:
+        return ""
+    text = f"{facts.resource} of at most {amount_words(facts.resource, most)}"
+    return f"{text}, within this: {facts.note}" if facts.note else text
+
+
+def other_policy(record: MergeRecord, verdict: MergeVerdict, policy: Policy, numa: NumaInfo) -> str:
+    """A laxer policy that would have taken the same hints, and where; empty if none would."""
+    if any(view.nowhere for view in verdict.resources):
+        return ""
+    fitter = numa.closest if numa.distances else narrowest
+    laxer: list[Policy] = [RestrictedPolicy(numa, fitter)] if policy.alignment_guaranteed else []
+    laxer.append(BestEffortPolicy(numa, fitter))
+    for other in laxer:
+        decided = _decided(other, record)
+        if decided is not None and decided.admitted and _memory_agrees(record, decided):
+            return f"policy {other.name} would accept {mask_words(decided.best.mask)}"
+    return ""
+
+
+def _decided(policy: Policy, record: MergeRecord) -> Verdict | None:
+    try:
+        return policy.decide([answer.hints for answer in record.answers])
+    except MissingDistance:
+        # The policy in force did not need that distance; this one cannot be judged.
+        return None
+
+
+def _memory_agrees(record: MergeRecord, decided: Verdict) -> bool:
+    """Whether memory can be booked on the very mask: unlike others it cannot take a part."""
+    return all(
+        decided.best.mask in {hint.mask for hint in hints}
+        for answer in record.answers
+        for resource, hints in (answer.hints or {}).items()
+        if hints is not None and is_bytes(resource)
+    )
+
+
+def _on_one_node(demands: Sequence[Demand], node: int) -> Fit | None:
+    mask = mask_of((node,))
+    wanting = [d for d in demands if mask not in d.accepted]
+    lowered: list[tuple[Demand, int]] = []
+    for _, group in groupby(wanting, key=attrgetter("provider")):
+        # A provider may judge its resources together, so what is enough may be kept from
+        # being accepted by what is not.
+        together = list(group)
+        amounts = [min(d.requested, d.free_on(node)) for d in together]
+        short = [(d, most) for d, most in zip(together, amounts, strict=True) if most < d.requested]
+        if not short or min(amounts) < 1:
+            return None
+        if not all(d.hides_nothing() and d.may_leave_out(mask) for d in together):
+            return None
+        lowered += short
+    return _fit(mask, lowered, len(demands)) if lowered else None
+
+
+def _on_several_nodes(demands: Sequence[Demand]) -> list[Fit]:
+    """Fewer CPUs on a set of nodes that is preferred for them; other resources stay as they are.
+
+    Only CPUs: each is on one node, so that what nodes have free and hold when empty adds up.
+    """
+    cpus = next((d for d in demands if d.facts.resource == _CPU), None)
+    if cpus is None:
+        return []
+    fits = []
+    for mask in _several_nodes([d for d in demands if d is not cpus], cpus):
+        most = sum(n.free for n in cpus.facts.nodes if mask >> n.node & 1)
+        preferred = _fewest_nodes(cpus.facts, most) == mask.bit_count()
+        if 0 < most < cpus.requested and preferred and cpus.may_leave_out(mask):
+            fits.append(_fit(mask, [(cpus, most)], len(demands)))
+    return fits
+
+
+def _several_nodes(others: Sequence[Demand], cpus: Demand) -> Collection[NumaMask]:
+    """The sets of several nodes to look at: those the others accept, else the emptiest nodes."""
+    if others:
+        common = frozenset.intersection(*(d.accepted for d in others))
+        return [mask for mask in common if mask.bit_count() > 1]
+    tied = cpus.same_pod.nodes()
+    emptiest = sorted(cpus.facts.nodes, key=lambda n: (n.node not in tied, -n.free, n.node))
+    grown = accumulate((mask_of((n.node,)) for n in emptiest), _union)
+    return [mask for mask in grown if mask.bit_count() > 1]
+
+
+def _union(left: NumaMask, right: NumaMask) -> NumaMask:
+    return NumaMask(left | right)
+
+
+def _fewest_nodes(facts: ResourceFacts, amount: int) -> int:
+    """How few nodes hold `amount` when they are empty."""
+    largest = sorted((node.capacity for node in facts.nodes), reverse=True)
+    sums = accumulate(largest)
+    return next((count for count, held in enumerate(sums, start=1) if held >= amount), 0)
+
+
+def _fit(mask: NumaMask, lowered: Sequence[tuple[Demand, int]], demands: int) -> Fit:
+    kept = demands - sum(1 - most / d.requested for d, most in lowered)
+    notes = [d.facts.note for d, _ in lowered if d.facts.resource == _CPU and d.facts.note]
+    return Fit(
+        mask=mask,
+        lowered=tuple((d.facts.resource, most) for d, most in lowered),
+        kept=kept,
+        within="; ".join(notes),
+    )
