@@ -1,0 +1,183 @@
+"""The Admission client for programs with asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from types import TracebackType
+from typing import Self, TypeVar
+
+from grpc import aio
+
+from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import types_pb2 as pb
+from numalign.v1.admission_pb2_grpc import AdmissionStub
+from numalign_client.errors import error_of
+from numalign_client.target import DEFAULT_SOCKET, target_of
+from numalign_client.watching import WatchCursor
+from numalign_client.wire import ADMIT, Explain, Pod, admit_bytes
+
+T = TypeVar("T")
+
+
+class AsyncAdmissionClient:
+    """Talks to one Admission service over one channel, which it keeps until it is closed.
+
+    Every call takes a `timeout` in seconds (None: no limit) and raises an AdmissionError where
+    no decision was made. Belongs to the event loop that runs when it is made.
+
+    >>> async with AsyncAdmissionClient("/run/numalign/admission.sock") as numalign:
+    ...     answer = await numalign.admit(pod, dry_run=True)
+    ...     print(answer.reason, answer.message)
+    """
+
+    def __init__(
+        self,
+        address: str | os.PathLike[str] = DEFAULT_SOCKET,
+        *,
+        channel: aio.Channel | None = None,
+    ) -> None:
+        self._channel = aio.insecure_channel(target_of(address)) if channel is None else channel
+        self._stub = AdmissionStub(self._channel)
+        self._admit: Callable[..., Awaitable[ad.AdmitResponse]] = self._channel.unary_unary(
+            ADMIT, request_serializer=None, response_deserializer=ad.AdmitResponse.FromString
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the channel; calls that are waiting end with CallCancelled."""
+        await self._channel.close()
+
+    async def admit(
+        self,
+        pod: Pod,
+        *,
+        dry_run: bool = False,
+        explain: Explain | str = Explain.NONE,
+        owner: str = "",
+        resize: bool = False,
+        timeout: float | None = None,  # noqa: ASYNC109 - it becomes the deadline of the call
+    ) -> ad.AdmitResponse:
+        """Decide on one pod. An empty `owner` is the service's default."""
+        request = admit_bytes(pod, dry_run=dry_run, explain=explain, owner=owner, resize=resize)
+        return await _answer(self._admit(request, timeout=timeout))
+
+    async def release(
+        self,
+        pod_uid: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - it becomes the deadline of the call
+    ) -> int:
+        """Give back what a pod holds; the node's revision afterwards."""
+        request = ad.ReleaseRequest(pod_uid=pod_uid)
+        return (await _answer(self._stub.Release(request, timeout=timeout))).revision
+
+    async def reconcile(
+        self,
+        active_pod_uids: Iterable[str],
+        *,
+        owner: str = "",
+        running_containers: Iterable[pb.RunningContainer] = (),
+        as_of_revision: int,
+        sources_ready: bool,
+        timeout: float | None = None,  # noqa: ASYNC109 - it becomes the deadline of the call
+    ) -> ad.ReconcileResponse:
+        """Say which pods the owner still has; the others of the owner are released."""
+        request = ad.ReconcileRequest(
+            owner=owner,
+            active_pod_uids=active_pod_uids,
+            running_containers=running_containers,
+            as_of_revision=as_of_revision,
+            sources_ready=sources_ready,
+        )
+        return await _answer(self._stub.Reconcile(request, timeout=timeout))
+
+    async def prepare_container(
+        self,
+        pod_uid: str,
+        container: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - it becomes the deadline of the call
+    ) -> ad.PrepareContainerResponse:
+        """What is to be applied to a container before it starts."""
+        request = ad.PrepareContainerRequest(pod_uid=pod_uid, container_name=container)
+        return await _answer(self._stub.PrepareContainer(request, timeout=timeout))
+
+    async def add_container(
+        self,
+        pod_uid: str,
+        container: str,
+        container_id: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - it becomes the deadline of the call
+    ) -> None:
+        """A container is about to start: what finished init containers held is freed."""
+        request = ad.AddContainerRequest(
+            pod_uid=pod_uid, container_name=container, container_id=container_id
+        )
+        await _answer(self._stub.AddContainer(request, timeout=timeout))
+
+    async def remove_container(
+        self,
+        container_id: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - it becomes the deadline of the call
+    ) -> None:
+        """A container is gone from the runtime. An unknown id is not an error."""
+        request = ad.RemoveContainerRequest(container_id=container_id)
+        await _answer(self._stub.RemoveContainer(request, timeout=timeout))
+
+    async def list_admissions(
+        self,
+        *,
+        owner: str = "",
+        timeout: float | None = None,  # noqa: ASYNC109 - it becomes the deadline of the call
+    ) -> ad.ListAdmissionsResponse:
+        """The admitted pods of an owner, or (empty) of all."""
+        request = ad.ListAdmissionsRequest(owner=owner)
+        return await _answer(self._stub.ListAdmissions(request, timeout=timeout))
+
+    async def watch_assignments(
+        self,
+        from_revision: int = 0,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> AsyncGenerator[ad.WatchAssignmentsResponse]:
+        """What is admitted now, a `synced` marker, then every change, without end.
+
+        An interrupted watch is resumed after the last revision seen. Where the service no
+        longer has that history, the picture is sent again from the beginning, and pods that
+        are gone are reported as released before its `synced`.
+        """
+        cursor = WatchCursor(from_revision)
+        while True:
+            request = ad.WatchAssignmentsRequest(from_revision=cursor.revision)
+            call = self._stub.WatchAssignments(request)
+            error = None
+            try:
+                async for event in call:
+                    for owed in cursor.events(event):
+                        yield owed
+            except aio.AioRpcError as failed:
+                error = error_of(failed)
+            finally:
+                call.cancel()
+            await sleep(cursor.interrupted(error))
+
+
+async def _answer(call: Awaitable[T]) -> T:
+    try:
+        return await call
+    except aio.AioRpcError as failed:
+        raise error_of(failed) from failed

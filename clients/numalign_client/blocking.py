@@ -1,0 +1,170 @@
+"""The Admission client for programs without asyncio."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self, cast
+
+import grpc
+
+from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import types_pb2 as pb
+from numalign.v1.admission_pb2_grpc import AdmissionStub
+from numalign_client.errors import FailedCall, error_of
+from numalign_client.target import DEFAULT_SOCKET, target_of
+from numalign_client.watching import WatchCursor
+from numalign_client.wire import ADMIT, Explain, Pod, admit_bytes
+
+
+class AdmissionClient:
+    """Talks to one Admission service over one channel, which it keeps until it is closed.
+
+    Every call takes a `timeout` in seconds (None: no limit) and raises an AdmissionError where
+    no decision was made. Safe to use from several threads.
+
+    >>> with AdmissionClient("/run/numalign/admission.sock") as numalign:
+    ...     answer = numalign.admit(pod, explain="summary")
+    ...     if answer.verdict == types_pb2.VERDICT_ADMITTED:
+    ...         cpus = answer.allocations[0].cpus
+    """
+
+    def __init__(
+        self,
+        address: str | os.PathLike[str] = DEFAULT_SOCKET,
+        *,
+        channel: grpc.Channel | None = None,
+    ) -> None:
+        self._channel = grpc.insecure_channel(target_of(address)) if channel is None else channel
+        self._stub = AdmissionStub(self._channel)
+        self._admit: Callable[..., ad.AdmitResponse] = self._channel.unary_unary(
+            ADMIT, request_serializer=None, response_deserializer=ad.AdmitResponse.FromString
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the channel; calls that are waiting end with CallCancelled."""
+        self._channel.close()
+
+    def admit(
+        self,
+        pod: Pod,
+        *,
+        dry_run: bool = False,
+        explain: Explain | str = Explain.NONE,
+        owner: str = "",
+        resize: bool = False,
+        timeout: float | None = None,
+    ) -> ad.AdmitResponse:
+        """Decide on one pod. An empty `owner` is the service's default."""
+        request = admit_bytes(pod, dry_run=dry_run, explain=explain, owner=owner, resize=resize)
+        with _errors():
+            return self._admit(request, timeout=timeout)
+
+    def release(self, pod_uid: str, *, timeout: float | None = None) -> int:
+        """Give back what a pod holds; the node's revision afterwards."""
+        with _errors():
+            return self._stub.Release(ad.ReleaseRequest(pod_uid=pod_uid), timeout=timeout).revision
+
+    def reconcile(
+        self,
+        active_pod_uids: Iterable[str],
+        *,
+        owner: str = "",
+        running_containers: Iterable[pb.RunningContainer] = (),
+        as_of_revision: int,
+        sources_ready: bool,
+        timeout: float | None = None,
+    ) -> ad.ReconcileResponse:
+        """Say which pods the owner still has; the others of the owner are released."""
+        request = ad.ReconcileRequest(
+            owner=owner,
+            active_pod_uids=active_pod_uids,
+            running_containers=running_containers,
+            as_of_revision=as_of_revision,
+            sources_ready=sources_ready,
+        )
+        with _errors():
+            return self._stub.Reconcile(request, timeout=timeout)
+
+    def prepare_container(
+        self, pod_uid: str, container: str, *, timeout: float | None = None
+    ) -> ad.PrepareContainerResponse:
+        """What is to be applied to a container before it starts."""
+        request = ad.PrepareContainerRequest(pod_uid=pod_uid, container_name=container)
+        with _errors():
+            return self._stub.PrepareContainer(request, timeout=timeout)
+
+    def add_container(
+        self, pod_uid: str, container: str, container_id: str, *, timeout: float | None = None
+    ) -> None:
+        """A container is about to start: what finished init containers held is freed."""
+        request = ad.AddContainerRequest(
+            pod_uid=pod_uid, container_name=container, container_id=container_id
+        )
+        with _errors():
+            self._stub.AddContainer(request, timeout=timeout)
+
+    def remove_container(self, container_id: str, *, timeout: float | None = None) -> None:
+        """A container is gone from the runtime. An unknown id is not an error."""
+        with _errors():
+            self._stub.RemoveContainer(
+                ad.RemoveContainerRequest(container_id=container_id), timeout=timeout
+            )
+
+    def list_admissions(
+        self, *, owner: str = "", timeout: float | None = None
+    ) -> ad.ListAdmissionsResponse:
+        """The admitted pods of an owner, or (empty) of all."""
+        with _errors():
+            return self._stub.ListAdmissions(ad.ListAdmissionsRequest(owner=owner), timeout=timeout)
+
+    def watch_assignments(
+        self, from_revision: int = 0, *, sleep: Callable[[float], None] = time.sleep
+    ) -> Generator[ad.WatchAssignmentsResponse]:
+        """What is admitted now, a `synced` marker, then every change, without end.
+
+        An interrupted watch is resumed after the last revision seen. Where the service no
+        longer has that history, the picture is sent again from the beginning, and pods that
+        are gone are reported as released before its `synced`. Ends by closing the iterator, or
+        with CallCancelled when the client is closed.
+        """
+        cursor = WatchCursor(from_revision)
+        while True:
+            request = ad.WatchAssignmentsRequest(from_revision=cursor.revision)
+            call = self._stub.WatchAssignments(request)
+            error = None
+            try:
+                for event in call:
+                    yield from cursor.events(event)
+            except grpc.RpcError as failed:
+                error = error_of(_call(failed))
+            finally:
+                call.cancel()
+            sleep(cursor.interrupted(error))
+
+
+@contextmanager
+def _errors() -> Generator[None]:
+    try:
+        yield
+    except grpc.RpcError as failed:
+        raise error_of(_call(failed)) from failed
+
+
+def _call(failed: grpc.RpcError) -> FailedCall:
+    # A failed call of a blocking channel is a grpc.Call as well as an error.
+    return cast("FailedCall", failed)

@@ -1,0 +1,143 @@
+"""The exception tree of the clients: one exception for each way in which no decision was made.
+
+A rejection is no exception: it is an answer. All of these say that nothing was kept.
+
+    AdmissionError
+     ├── InvalidRequest        a field of the request is wrong           INVALID_ARGUMENT
+     ├── PreconditionFailed    admitted before, with another spec        FAILED_PRECONDITION
+     ├── NotAdmitted           the pod or container is not known         NOT_FOUND
+     ├── AlreadyRegistered     a provider's name or resource is taken    ALREADY_EXISTS
+     ├── QueueFull             too many admissions are waiting           RESOURCE_EXHAUSTED
+     ├── HistoryGone           a watch starts before the history         OUT_OF_RANGE
+     ├── ServiceUnavailable    numalign, or a provider, is down          UNAVAILABLE
+     ├── DeadlineExceeded      no answer in time                         DEADLINE_EXCEEDED
+     ├── CallCancelled         the caller gave up                        CANCELLED
+     └── UnsupportedRequest    this version cannot do it                 UNIMPLEMENTED
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from google.protobuf.message import DecodeError
+from google.rpc.error_details_pb2 import BadRequest, PreconditionFailure
+from google.rpc.status_pb2 import Status
+from grpc import StatusCode
+
+_DETAILS_KEY = "grpc-status-details-bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One thing wrong with a request: a path such as `spec.containers[0].name`, and why."""
+
+    field: str
+    description: str
+
+
+class AdmissionError(Exception):
+    """No decision was made. `code` is the gRPC status; `violations` name fields, if any."""
+
+    def __init__(
+        self, code: StatusCode, message: str, violations: tuple[Violation, ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.violations = violations
+
+
+class InvalidRequest(AdmissionError):
+    """The request cannot be understood; `violations` name every field found wrong."""
+
+
+class PreconditionFailed(AdmissionError):
+    """The pod is admitted with another spec, or for another owner."""
+
+
+class NotAdmitted(AdmissionError):
+    """The pod or container is not known."""
+
+
+class AlreadyRegistered(AdmissionError):
+    """The name or a resource of a hint provider belongs to another one."""
+
+
+class QueueFull(AdmissionError):
+    """Too many admissions are waiting; ask again later."""
+
+
+class HistoryGone(AdmissionError):
+    """The history that a watch asks for is no longer kept; start again from 0."""
+
+
+class ServiceUnavailable(AdmissionError):
+    """numalign, or a hint provider that it needs, is down."""
+
+
+class DeadlineExceeded(AdmissionError):
+    """There was no answer in time."""
+
+
+class CallCancelled(AdmissionError):
+    """The caller gave up, or closed the client."""
+
+
+class UnsupportedRequest(AdmissionError):
+    """The service does not know the call, or this version cannot do what is asked."""
+
+
+_CLASSES: Mapping[StatusCode, type[AdmissionError]] = {
+    StatusCode.INVALID_ARGUMENT: InvalidRequest,
+    StatusCode.FAILED_PRECONDITION: PreconditionFailed,
+    StatusCode.NOT_FOUND: NotAdmitted,
+    StatusCode.ALREADY_EXISTS: AlreadyRegistered,
+    StatusCode.RESOURCE_EXHAUSTED: QueueFull,
+    StatusCode.OUT_OF_RANGE: HistoryGone,
+    StatusCode.UNAVAILABLE: ServiceUnavailable,
+    StatusCode.DEADLINE_EXCEEDED: DeadlineExceeded,
+    StatusCode.CANCELLED: CallCancelled,
+    StatusCode.UNIMPLEMENTED: UnsupportedRequest,
+}
+
+
+class FailedCall(Protocol):
+    """A failed call as both kinds of channel report it: grpc.Call and aio.AioRpcError."""
+
+    def code(self) -> StatusCode:
+        """The status."""
+
+    def details(self) -> str | None:
+        """The message."""
+
+    def trailing_metadata(self) -> Iterable[tuple[str, str | bytes]] | None:
+        """Pairs of key and value, or None."""
+
+
+def error_of(failed: FailedCall) -> AdmissionError:
+    """The exception for a failed call; AdmissionError itself for a code not in the tree."""
+    code = failed.code()
+    kind = _CLASSES.get(code, AdmissionError)
+    return kind(code, failed.details() or code.name, _violations(failed))
+
+
+def _violations(failed: FailedCall) -> tuple[Violation, ...]:
+    """What the typed details of the status name; details that are none of ours name nothing."""
+    found: list[Violation] = []
+    for key, value in failed.trailing_metadata() or ():
+        if key != _DETAILS_KEY or not isinstance(value, bytes):
+            continue
+        try:
+            status = Status.FromString(value)
+        except DecodeError:
+            # The status itself is still there; only its extra details cannot be read.
+            continue
+        for packed in status.details:
+            request, precondition = BadRequest(), PreconditionFailure()
+            if packed.Unpack(request):
+                found += [Violation(v.field, v.description) for v in request.field_violations]
+            elif packed.Unpack(precondition):
+                found += [Violation(v.subject, v.description) for v in precondition.violations]
+    return tuple(found)

@@ -1,0 +1,83 @@
+"""Requests as both clients send them.
+
+Separate from the clients because an Admit request is put together byte by byte: numalign hands
+a pod on to its providers as the caller wrote it, so a v1.Pod that came as bytes is not parsed
+and written anew on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TypeAlias
+
+from grpc import StatusCode
+
+from numalign.errors import InvalidInput
+from numalign.kube.core.v1 import core_pb2
+from numalign.kube.pod_json import pod_from_json
+from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import types_pb2 as pb
+from numalign_client.errors import InvalidRequest, Violation
+
+ADMIT = "/numalign.v1.Admission/Admit"
+
+Pod: TypeAlias = core_pb2.Pod | Mapping[str, object] | bytes
+"""A pod: the message, a decoded JSON object as the API server gives it, or a v1.Pod's bytes."""
+
+_POD_TAG = bytes([ad.AdmitRequest.POD_FIELD_NUMBER << 3 | 2])
+
+
+class Explain(StrEnum):
+    """How much an answer says about the way it was reached."""
+
+    NONE = "none"
+    SUMMARY = "summary"
+    FULL = "full"
+
+
+_LEVELS: Mapping[Explain, pb.ExplainLevel.ValueType] = {
+    Explain.NONE: pb.EXPLAIN_LEVEL_NONE,
+    Explain.SUMMARY: pb.EXPLAIN_LEVEL_SUMMARY,
+    Explain.FULL: pb.EXPLAIN_LEVEL_FULL,
+}
+
+
+def admit_bytes(
+    pod: Pod, *, dry_run: bool, explain: Explain | str, owner: str, resize: bool
+) -> bytes:
+    """A serialised AdmitRequest that holds the pod's own bytes.
+
+    Raises InvalidRequest for a mapping that is no pod, naming every field, and ValueError for
+    an explain level that does not exist.
+    """
+    rest = ad.AdmitRequest(
+        operation=pb.OPERATION_RESIZE if resize else pb.OPERATION_ADD,
+        owner=owner,
+        dry_run=dry_run,
+        explain=_LEVELS[Explain(explain)],
+    ).SerializeToString()
+    data = pod_bytes(pod)
+    return b"".join((_POD_TAG, _varint(len(data)), data, rest))
+
+
+def pod_bytes(pod: Pod) -> bytes:
+    """The bytes of a v1.Pod. Raises InvalidRequest for a mapping that is no pod."""
+    if isinstance(pod, bytes):
+        return pod
+    if isinstance(pod, core_pb2.Pod):
+        return pod.SerializeToString()
+    try:
+        return pod_from_json(pod).SerializeToString()
+    except InvalidInput as error:
+        violations = tuple(Violation(v.field, v.description) for v in error.violations)
+        raise InvalidRequest(StatusCode.INVALID_ARGUMENT, str(error), violations) from error
+
+
+def _varint(number: int) -> bytes:
+    digits = bytearray()
+    while number > 0x7F:
+        digits.append(number & 0x7F | 0x80)
+        number >>= 7
+    digits.append(number)
+    return bytes(digits)
