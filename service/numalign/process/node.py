@@ -1,0 +1,125 @@
+"""A whole node in one process: the embedded way, with local channels between its parts.
+
+The same parts as in five processes; only the transport between them differs. All stores share
+one state file, so that an admission is one sync.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+from grpc import aio
+
+from numalign.config.machine_source import read_machine
+from numalign.config.settings import Service, Settings
+from numalign.process.admission_part import admission_part
+from numalign.process.compatibility import strategies_of
+from numalign.process.control import (
+    ControlServicer,
+    ReadSettings,
+    Reloader,
+    control_registration,
+)
+from numalign.process.part import Part
+from numalign.process.provider_parts import (
+    ProviderContext,
+    build_cpu_engine,
+    build_device_engine,
+    build_memory_engine,
+    cpu_part,
+    device_part,
+    memory_part,
+    state_name,
+)
+from numalign.process.topology_part import TopologyContext, build_decider, topology_part
+from numalign.provider.pod_cache import PodCache
+from numalign.rpc.channel import open_channel, open_local_channel
+from numalign.rpc.local import LocalServer
+from numalign.store.database import Database
+from numalign.telemetry.logs import get_logger
+from numalign.telemetry.tracing import active_tracer
+
+_log = get_logger("node")
+
+
+class Node:
+    """All five services over one state directory. Open it with `Node.open`."""
+
+    def __init__(
+        self,
+        parts: tuple[Part, ...],
+        channels: Mapping[Service, aio.Channel],
+        database: Database,
+        control: ControlServicer,
+        reloader: Reloader,
+    ) -> None:
+        self.parts = parts
+        self.control = control
+        self.reloader = reloader
+        self._channels = channels
+        self._database = database
+
+    @classmethod
+    async def open(cls, settings: Settings, read: ReadSettings | None = None) -> Self:
+        """Put everything together in the order in which a kubelet does.
+
+        `read` reads the configuration again for a reload. Raises StartError with the stage and
+        the text of the part that refuses, StateError for a state that cannot be used, and
+        ConfigError for a machine that cannot be described.
+        """
+        machine = read_machine(settings.machine).machine
+        strategies = strategies_of(settings.compatibility)
+        pods = PodCache()
+        topology = TopologyContext(
+            settings=settings, machine=machine, strategies=strategies, pods=pods
+        )
+        context = ProviderContext(
+            settings=settings, machine=machine, strategies=strategies, pods=pods, durable=False
+        )
+        decider = build_decider(topology)
+        cpu = build_cpu_engine(context)
+        memory = build_memory_engine(context)
+        device, plugins = build_device_engine(context)
+        database = Database.open(settings.state_directory, state_name(None), report=_log.warning)
+        try:
+            tracer = active_tracer()
+            servers = {service: LocalServer(tracer) for service in Service}
+            channels = {
+                service: open_local_channel(server, tracer) for service, server in servers.items()
+            }
+            parts = (
+                await cpu_part(context, cpu, database),
+                await memory_part(context, memory, database),
+                await device_part(context, device, plugins, database),
+                await topology_part(topology, decider, database, channels, _connect),
+                admission_part(settings, channels[Service.TOPOLOGY]),
+            )
+        except BaseException:
+            await database.close()
+            raise
+        reloader = Reloader(settings, read or (lambda: settings), parts)
+        control = ControlServicer(reloader.reload, parts, settings)
+        for part in parts:
+            servers[part.service].add([part.registration, control_registration(control)])
+        return cls(parts, channels, database, control, reloader)
+
+    def channel(self, service: Service) -> aio.Channel:
+        """A channel to one of the services, inside the process."""
+        return self._channels[service]
+
+    async def serving(self) -> None:
+        """Begin what runs by itself, once the services can be reached."""
+        for part in self.parts:
+            await part.serving()
+
+    async def close(self) -> None:
+        """Stop what runs by itself and close the state."""
+        for part in reversed(self.parts):
+            await part.close()
+        await self._database.close()
+
+
+def _connect(path: Path) -> aio.Channel:
+    return open_channel(path, active_tracer())

@@ -1,0 +1,112 @@
+"""Running services until a signal: all in this process, or one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from numalign.config.loader import load_settings
+from numalign.config.settings import Service, Settings
+from numalign.errors import NumalignError, StartError
+from numalign.process.control import ControlServicer, Reloader, control_registration
+from numalign.process.part import Part
+from numalign.rpc.process import ServiceProcess
+from numalign.rpc.server import ServiceServer
+from numalign.telemetry.logs import configure_logs, get_logger
+from numalign.telemetry.tracing import active_tracer, start_tracing, stop_tracing
+
+GRACE_SECONDS = 5.0
+"""How long calls in hand may take to end when the process is asked to stop."""
+
+_log = get_logger("serve")
+
+
+def serve(
+    service: Service | None, config: Path | None, overrides: dict[str, object] | None = None
+) -> int:
+    """Serve one service, or (None) all in this process, until a signal; the exit code.
+
+    `config` is the configuration file, `overrides` replaces keys of its numalign section.
+    What prevents a start goes to standard error as one line, and the exit code is 1.
+    """
+
+    def read() -> Settings:
+        return load_settings(config, os.environ, os.geteuid() == 0, overrides)
+
+    try:
+        settings = read()
+        configure_logs(settings.log.format.value, settings.log.level.value)
+        start_tracing(f"numalign-{'all' if service is None else service.value}", os.environ)
+        asyncio.run(_run(service, settings, read))
+    except StartError as error:
+        print(f"{error.stage}: {error}", file=sys.stderr)  # noqa: T201 - the command's answer
+        return 1
+    except NumalignError as error:
+        print(f"numalign: {error}", file=sys.stderr)  # noqa: T201 - the command's answer
+        return 1
+    finally:
+        stop_tracing()
+    return 0
+
+
+async def _run(service: Service | None, settings: Settings, read: Callable[[], Settings]) -> None:
+    for warning in settings.warnings:
+        _log.warning(warning)
+    if service is None:
+        await _run_all(settings, read)
+    else:
+        await _run_one(service, settings, read)
+
+
+async def _run_all(settings: Settings, read: Callable[[], Settings]) -> None:
+    from numalign.process.node import Node  # noqa: PLC0415 - memory of single services
+
+    node = await Node.open(settings, read)
+    try:
+        await _serve_parts(node.parts, node.control, node.reloader, settings)
+    finally:
+        await node.close()
+
+
+async def _run_one(service: Service, settings: Settings, read: Callable[[], Settings]) -> None:
+    from numalign.process.single import open_part  # noqa: PLC0415 - memory of all in one
+
+    part = await open_part(service, settings)
+    try:
+        reloader = Reloader(settings, read, (part,))
+        control = ControlServicer(reloader.reload, (part,), settings)
+        await _serve_parts((part,), control, reloader, settings)
+    finally:
+        await part.close()
+
+
+async def _serve_parts(
+    parts: Sequence[Part], control: ControlServicer, reloader: Reloader, settings: Settings
+) -> None:
+    for part in parts:
+        for report in part.reports:
+            _log.warning(report, provider=part.service.value)
+    servers = [
+        ServiceServer(
+            (part.registration, control_registration(control)),
+            settings.endpoints[part.service],
+            settings.sockets,
+            active_tracer(),
+        )
+        for part in parts
+    ]
+    started: set[asyncio.Task[None]] = set()
+
+    def on_serving() -> None:
+        for part in parts:
+            started.add(asyncio.ensure_future(part.serving()))
+
+    async def reload() -> None:
+        await reloader.reload()
+
+    process = ServiceProcess(servers, grace=GRACE_SECONDS, reload=reload, on_serving=on_serving)
+    await process.run()
+    await asyncio.gather(*started)

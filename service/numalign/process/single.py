@@ -1,0 +1,112 @@
+"""One service in a process of its own: its state file, and channels to the others' sockets."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+from grpc import aio
+
+from numalign.config.machine_source import read_machine
+from numalign.config.settings import Service, Settings
+from numalign.process.compatibility import strategies_of
+from numalign.process.part import Part
+from numalign.provider.pod_cache import PodCache
+from numalign.rpc.channel import open_channel
+from numalign.store.database import Database
+from numalign.telemetry.logs import get_logger
+from numalign.telemetry.tracing import active_tracer
+
+_log = get_logger("single")
+
+
+async def open_part(service: Service, settings: Settings) -> Part:
+    """The part of one service, over its own state file.
+
+    Only what the service needs is imported. Raises StartError with the kubelet's text,
+    StateError for a state that cannot be used, ConfigError for a wrong machine.
+    """
+    if service is Service.ADMISSION:
+        from numalign.process.admission_part import admission_part  # noqa: PLC0415 - memory
+
+        return admission_part(settings, _connect(settings.endpoints[Service.TOPOLOGY]))
+    if service is Service.TOPOLOGY:
+        return await _topology(settings)
+    return await _provider(service, settings)
+
+
+async def _topology(settings: Settings) -> Part:
+    from numalign.process.topology_part import (  # noqa: PLC0415 - memory
+        PROVIDER_ORDER,
+        TopologyContext,
+        build_decider,
+        topology_part,
+    )
+
+    context = TopologyContext(
+        settings=settings,
+        machine=read_machine(settings.machine).machine,
+        strategies=strategies_of(settings.compatibility),
+        pods=PodCache(),
+    )
+    decider = build_decider(context)
+    channels = {service: _connect(settings.endpoints[service]) for service in PROVIDER_ORDER}
+    return await _over_state(
+        settings,
+        Service.TOPOLOGY,
+        lambda database: topology_part(context, decider, database, channels, _connect),
+    )
+
+
+async def _provider(service: Service, settings: Settings) -> Part:
+    from numalign.process import provider_parts as parts  # noqa: PLC0415 - memory
+
+    context = parts.ProviderContext(
+        settings=settings,
+        machine=read_machine(settings.machine).machine,
+        strategies=strategies_of(settings.compatibility),
+        pods=PodCache(),
+        durable=True,
+    )
+    make: Callable[[Database], Awaitable[Part]]
+    if service is Service.CPU:
+        cpu = parts.build_cpu_engine(context)
+
+        def make(database: Database) -> Awaitable[Part]:
+            return parts.cpu_part(context, cpu, database)
+
+    elif service is Service.MEMORY:
+        memory = parts.build_memory_engine(context)
+
+        def make(database: Database) -> Awaitable[Part]:
+            return parts.memory_part(context, memory, database)
+
+    else:
+        device, plugins = parts.build_device_engine(context)
+
+        def make(database: Database) -> Awaitable[Part]:
+            return parts.device_part(context, device, plugins, database)
+
+    return await _over_state(settings, service, make)
+
+
+async def _over_state(
+    settings: Settings, service: Service, make: Callable[[Database], Awaitable[Part]]
+) -> Part:
+    database = Database.open(settings.state_directory, service.value, report=_log.warning)
+    try:
+        part = await make(database)
+    except BaseException:
+        await database.close()
+        raise
+
+    async def close() -> None:
+        await part.close()
+        await database.close()
+
+    return replace(part, close=close)
+
+
+def _connect(path: Path) -> aio.Channel:
+    return open_channel(path, active_tracer())
