@@ -90,21 +90,28 @@ class ProviderStore:
 
         self._database.defer(work)
 
-    async def save(self, payload: bytes, *, synced: bool = False) -> int:
-        """Make `payload` the snapshot outside of any admission; returns the revision.
+    async def save(self, payload: bytes, *, synced: bool = False) -> None:
+        """Make `payload` the snapshot outside of any admission.
 
-        Not for use between `prepare` and an abort: the abort would take it back.
+        Where the file is shared and no sync is asked for, it is deferred to the Topology
+        Manager's own next change. Not for use between `prepare` and an abort: the abort would
+        take it back.
         """
-        return await self._database.write(lambda c: self._put(c, payload), synced=synced)
 
-    def _put(self, connection: sqlite3.Connection, payload: bytes | None) -> int:
-        row = connection.execute(
+        def work(connection: sqlite3.Connection) -> None:
+            self._put(connection, payload)
+
+        if synced or self._durable:
+            await self._database.write(work, synced=synced)
+        else:
+            self._database.defer(work)
+
+    def _put(self, connection: sqlite3.Connection, payload: bytes | None) -> None:
+        connection.execute(
             "INSERT INTO snapshot(provider, payload, revision) VALUES (?, ?, 1)"
-            " ON CONFLICT DO UPDATE SET payload = excluded.payload, revision = revision + 1"
-            " RETURNING revision",
+            " ON CONFLICT DO UPDATE SET payload = excluded.payload, revision = revision + 1",
             (self._provider, payload),
-        ).fetchone()
-        return int(row[0])
+        )
 
     def _load(self, connection: sqlite3.Connection) -> StoredProvider:
         row = connection.execute(

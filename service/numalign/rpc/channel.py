@@ -1,0 +1,170 @@
+"""Channels: to a Unix socket, or inside the process; opened once and kept for life.
+
+Separate from `local`, which only dispatches. A call inherits what the incoming call brought:
+its deadline, and its trace. Over a socket both are sent; inside the process they are there
+already. Where tracing is on, every call gets a span.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+from grpc import ChannelConnectivity, aio
+
+from numalign.rpc.deadline import within
+from numalign.rpc.local import LocalChannel, LocalServer
+from numalign.telemetry.trace_context import current_trace
+from numalign.telemetry.tracing import CallSpan, Tracer
+
+MESSAGE_BYTES = 4 << 20
+"""The largest message that is sent or received; a pod has at most 1 MiB."""
+
+METADATA_BYTES = 64 << 10
+"""The most metadata that one side accepts."""
+
+_OPTIONS: tuple[tuple[str, Any], ...] = (
+    ("grpc.max_receive_message_length", MESSAGE_BYTES),
+    ("grpc.max_send_message_length", MESSAGE_BYTES),
+    ("grpc.max_metadata_size", METADATA_BYTES),
+    # A provider that restarts must be found again soon, not after grpc's 1 to 120 seconds.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    # A Unix socket says by itself when the other side is gone.
+    ("grpc.keepalive_time_ms", 2**31 - 1),
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.service_config_disable_resolution", 1),
+)
+
+Call = Callable[..., Any]
+
+
+def socket_target(path: Path) -> str:
+    """The gRPC target of a Unix socket; `path` is absolute."""
+    return f"unix:{quote(str(path), safe='/')}"
+
+
+def open_channel(path: Path, tracer: Tracer | None = None) -> aio.Channel:
+    """A channel to the Unix socket at `path`. It connects at the first call, again and again.
+
+    A call fails at once with UNAVAILABLE while nobody listens, unless it asks to wait.
+    """
+    inner = aio.insecure_channel(socket_target(path), options=_OPTIONS)
+    return _Outgoing(inner, _with_deadline, tracer)
+
+
+def open_local_channel(server: LocalServer, tracer: Tracer | None = None) -> aio.Channel:
+    """A channel to the servicers of this process."""
+    channel = LocalChannel(server)
+    return channel if tracer is None else _Outgoing(channel, None, tracer)
+
+
+class _Outgoing(aio.Channel):
+    """Puts what every outgoing call needs around the calls of another channel."""
+
+    def __init__(
+        self, inner: Any, forward: Callable[[Call, bool], Call] | None, tracer: Tracer | None
+    ) -> None:
+        self._inner = inner
+        self._forward = forward
+        self._tracer = tracer
+
+    def unary_unary(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """One request, one response."""
+        return self._wrap(method, self._inner.unary_unary(method, *args, **kwargs))
+
+    def unary_stream(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """One request, a stream of responses."""
+        return self._wrap(method, self._inner.unary_stream(method, *args, **kwargs))
+
+    def stream_unary(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """A stream of requests, one response."""
+        return self._wrap(method, self._inner.stream_unary(method, *args, **kwargs))
+
+    def stream_stream(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """A stream of requests, a stream of responses."""
+        return self._wrap(method, self._inner.stream_stream(method, *args, **kwargs))
+
+    def _wrap(self, method: str, call: Call) -> Call:
+        if self._forward is not None:
+            call = self._forward(call, self._tracer is None)
+        return call if self._tracer is None else _with_span(call, method, self._tracer)
+
+    async def close(self, grace: float | None = None) -> None:
+        """Close the connection."""
+        await self._inner.close(grace)
+
+    def get_state(self, try_to_connect: bool = False) -> ChannelConnectivity:
+        """How the connection stands."""
+        state: ChannelConnectivity = self._inner.get_state(try_to_connect)
+        return state
+
+    async def wait_for_state_change(self, last_observed_state: ChannelConnectivity) -> None:
+        """Wait until the connection stands otherwise."""
+        await self._inner.wait_for_state_change(last_observed_state)
+
+    async def channel_ready(self) -> None:
+        """Wait until there is a connection."""
+        await self._inner.channel_ready()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+def _with_deadline(call: Call, with_trace: bool) -> Call:
+    def forwarding(
+        request: Any = None, timeout: float | None = None, metadata: Any = None, **options: Any
+    ) -> Any:
+        trace = current_trace.get() if with_trace else None
+        if trace is not None:
+            metadata = (*(metadata or ()), *trace.metadata())
+        return call(request, timeout=within(timeout), metadata=metadata, **options)
+
+    return forwarding
+
+
+def _with_span(call: Call, method: str, tracer: Tracer) -> Call:
+    def spanned(
+        request: Any = None, timeout: float | None = None, metadata: Any = None, **options: Any
+    ) -> Any:
+        span = tracer.client(method)
+        metadata = (*(metadata or ()), *span.metadata())
+        started = call(request, timeout=timeout, metadata=metadata, **options)
+        started.add_done_callback(lambda ended: _end_soon(span, ended))
+        return started
+
+    return spanned
+
+
+_ending: set[asyncio.Task[None]] = set()
+
+
+def _end_soon(span: CallSpan, call: Any) -> None:
+    # A call tells its code only to a coroutine; the time is taken here.
+    task = asyncio.get_running_loop().create_task(_end(span, call, time.time_ns()))
+    _ending.add(task)
+    task.add_done_callback(_ending.discard)
+
+
+async def _end(span: CallSpan, call: Any, at: int) -> None:
+    span.end(await call.code(), await call.details() or "", at)
+
+
+async def spans_ended() -> None:
+    """Wait until the spans of all calls that are over have ended; for an orderly stop."""
+    while _ending:
+        await asyncio.wait(tuple(_ending))

@@ -1,0 +1,75 @@
+"""numalign's own metrics, and the list of every metric there is.
+
+Few labels, each with a bounded set of values; seconds throughout.
+"""
+
+from __future__ import annotations
+
+from numalign.telemetry import kubelet_metrics
+from numalign.telemetry.metrics import Kind, MetricSpec
+
+# An admission in one process takes about a millisecond; over sockets a few.
+_SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_CALL_SECONDS = (0.0001, 0.00025, *_SECONDS)
+
+VERDICTS = ("admitted", "rejected", "deferred")
+"""Values of the label `verdict`."""
+
+DECISIONS = (
+    MetricSpec(
+        name="numalign_admissions_total",
+        kind=Kind.COUNTER,
+        help="Decisions on pods; the reason is empty unless the pod was not admitted",
+        labels=("verdict", "reason"),
+        start=(("admitted", ""),),
+    ),
+    MetricSpec(
+        name="numalign_admission_duration_seconds",
+        kind=Kind.HISTOGRAM,
+        help="Seconds from the arrival of a request to its decision",
+        labels=("verdict",),
+        buckets=_SECONDS,
+        start=tuple((verdict,) for verdict in VERDICTS),
+    ),
+    MetricSpec(
+        name="numalign_admission_queue_depth",
+        kind=Kind.GAUGE,
+        help="Admissions that wait for their turn",
+    ),
+    MetricSpec(
+        name="numalign_provider_call_duration_seconds",
+        kind=Kind.HISTOGRAM,
+        help="Seconds that a call to a hint provider took",
+        labels=("provider", "method"),
+        buckets=_CALL_SECONDS,
+    ),
+)
+"""Of the Topology Manager."""
+
+STORE = (
+    MetricSpec(
+        name="numalign_store_commit_seconds",
+        kind=Kind.HISTOGRAM,
+        help="Seconds that a synced transaction on the state file took",
+        buckets=_CALL_SECONDS,
+    ),
+)
+"""Of every process that keeps state."""
+
+
+def all_metrics() -> tuple[MetricSpec, ...]:
+    """Every metric that some service can publish, by name."""
+    specs = (
+        *kubelet_metrics.ADMISSION,
+        *kubelet_metrics.TOPOLOGY,
+        *kubelet_metrics.alignment(numa=True, static_cpu=True),
+        *kubelet_metrics.CPU,
+        *kubelet_metrics.MEMORY,
+        *kubelet_metrics.DEVICE,
+        *kubelet_metrics.POD_RESOURCES,
+        *kubelet_metrics.DRA,
+        *kubelet_metrics.RESOURCE_MANAGER,
+        *DECISIONS,
+        *STORE,
+    )
+    return tuple(sorted(specs, key=lambda spec: spec.name))
