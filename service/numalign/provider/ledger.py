@@ -114,14 +114,24 @@ class Ledger(Generic[S]):
             tentative.state = hinted.state
             return hinted.hints
 
-    def facts(
+    async def look(
         self, admission_id: AdmissionId, pod: Pod, container: Container | None
-    ) -> tuple[ResourceFacts, ...]:
-        """What stands behind the hints that the admission got last."""
-        tentative = self._books.tentative
-        open_here = tentative is not None and tentative.admission_id == admission_id
-        state = tentative.state if tentative is not None and open_here else self._books.state
-        return self._engine.facts(state, pod, container)
+    ) -> tuple[ProviderHints, tuple[ResourceFacts, ...]]:
+        """Hints as an admission would get them now, and what stands behind them.
+
+        For explanations: nothing is opened and nothing is kept, not even a clean-up.
+        """
+        async with self._lock:
+            self._refuse_in_doubt()
+            tentative = self._books.tentative
+            open_here = tentative is not None and tentative.admission_id == admission_id
+            state = tentative.state if tentative is not None and open_here else self._books.state
+            sources = self._cleanup.sources()
+            if container is None:
+                hinted = self._engine.pod_topology_hints(state, pod, sources)
+            else:
+                hinted = self._engine.topology_hints(state, pod, container, sources)
+            return hinted.hints, self._engine.facts(hinted.state, pod, container)
 
     async def allocate(
         self,

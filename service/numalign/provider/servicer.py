@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from typing import Generic, Protocol, TypeVar
 
 from numalign.errors import Fault, FieldViolation, InvalidInput
+from numalign.model.hint import ProviderHints
 from numalign.model.ids import AdmissionId, PodUid
 from numalign.model.pod import Container, Pod
 from numalign.provider.engine import Allocated
@@ -45,7 +46,7 @@ class Books(Protocol[S_contra]):
 
 
 class Observer(Protocol[S]):
-    """Who counts what a provider does; see `numalign.telemetry`."""
+    """Who counts what a provider does."""
 
     def started(self, state: S) -> None:
         """The provider is about to serve `state`."""
@@ -53,7 +54,10 @@ class Observer(Protocol[S]):
     def allocated(
         self, before: S, outcome: Allocated[S], pod: Pod, container: Container | None
     ) -> None:
-        """An allocation of a container, or (None) of a pod, came to an end."""
+        """An allocation of a container, or (None) of a pod, came to an end. Not of a dry run.
+
+        `before` is the state it was decided on, with what the same admission did before it.
+        """
 
     def changed(self, state: S) -> None:
         """The books changed."""
@@ -103,13 +107,13 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
         container = _container(pod, request.container)
         admission_id = AdmissionId(request.admission_id)
         try:
-            hints = await self._ledger.hints(admission_id, pod, container)
+            hints, facts = await self._hints(
+                admission_id, pod, container, with_facts=request.with_facts
+            )
         except Fault as fault:
             return hp.GetTopologyHintsResponse(instance_id=self._instance_id, fault=str(fault))
         return hp.GetTopologyHintsResponse(
-            instance_id=self._instance_id,
-            hints=hints_to_message(hints),
-            facts=self._facts(admission_id, pod, container) if request.with_facts else None,
+            instance_id=self._instance_id, hints=hints_to_message(hints), facts=facts
         )
 
     async def GetPodTopologyHints(
@@ -119,20 +123,18 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
         pod = self._pods.decode(request.pod)
         admission_id = AdmissionId(request.admission_id)
         try:
-            hints = await self._ledger.hints(admission_id, pod, None)
+            hints, facts = await self._hints(admission_id, pod, None, with_facts=request.with_facts)
         except Fault as fault:
             return hp.GetPodTopologyHintsResponse(instance_id=self._instance_id, fault=str(fault))
         return hp.GetPodTopologyHintsResponse(
-            instance_id=self._instance_id,
-            hints=hints_to_message(hints),
-            facts=self._facts(admission_id, pod, None) if request.with_facts else None,
+            instance_id=self._instance_id, hints=hints_to_message(hints), facts=facts
         )
 
     async def Allocate(self, request: hp.AllocateRequest, context: Context) -> hp.AllocateResponse:
         """Takes what one container asks for."""
         pod = self._pods.decode(request.pod)
         container = _container(pod, request.container)
-        before = self._ledger.state
+        before = self._ledger.basis(AdmissionId(request.admission_id))
         try:
             outcome = await self._ledger.allocate(
                 AdmissionId(request.admission_id),
@@ -146,7 +148,8 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
             return hp.AllocateResponse(
                 instance_id=self._instance_id, failure=hp.AllocationFailure(fault=str(fault))
             )
-        self._observer.allocated(before, outcome, pod, container)
+        if not request.dry_run:
+            self._observer.allocated(before, outcome, pod, container)
         return hp.AllocateResponse(
             instance_id=self._instance_id,
             failure=_failure(outcome.failure),
@@ -159,7 +162,7 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
     ) -> hp.AllocatePodResponse:
         """Takes what a pod with pod-level resources asks for."""
         pod = self._pods.decode(request.pod)
-        before = self._ledger.state
+        before = self._ledger.basis(AdmissionId(request.admission_id))
         try:
             outcome = await self._ledger.allocate(
                 AdmissionId(request.admission_id),
@@ -173,7 +176,8 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
             return hp.AllocatePodResponse(
                 instance_id=self._instance_id, failure=hp.AllocationFailure(fault=str(fault))
             )
-        self._observer.allocated(before, outcome, pod, None)
+        if not request.dry_run:
+            self._observer.allocated(before, outcome, pod, None)
         holding = self._ledger.engine.pod_holding(outcome.state, pod.uid)
         return hp.AllocatePodResponse(
             instance_id=self._instance_id,
@@ -305,11 +309,13 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
     def _holdings(self, state: S, pod_uid: PodUid) -> list[pb.ContainerAllocation]:
         return [holding_to_message(h) for h in self._ledger.engine.holdings(state, pod_uid)]
 
-    def _facts(
-        self, admission_id: AdmissionId, pod: Pod, container: Container | None
-    ) -> list[pb.ResourceFacts]:
-        facts = self._ledger.facts(admission_id, pod, container)
-        return facts_to_messages(self._ledger.engine.name, facts)
+    async def _hints(
+        self, admission_id: AdmissionId, pod: Pod, container: Container | None, *, with_facts: bool
+    ) -> tuple[ProviderHints, list[pb.ResourceFacts]]:
+        if not with_facts:
+            return await self._ledger.hints(admission_id, pod, container), []
+        hints, facts = await self._ledger.look(admission_id, pod, container)
+        return hints, facts_to_messages(self._ledger.engine.name, facts)
 
 
 def _container(pod: Pod, name: str) -> Container:

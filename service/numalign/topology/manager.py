@@ -29,6 +29,7 @@ from numalign.model.pod_change import changed_field
 from numalign.model.qos import qos_class
 from numalign.provider.hint_messages import hint_from_message
 from numalign.provider.pod_cache import PodCache
+from numalign.telemetry.logs import log_fields
 from numalign.topology.fanout import Fanout
 from numalign.topology.hint_store import HintStore
 from numalign.topology.picture import Picture
@@ -58,6 +59,19 @@ class AdmitCall:
     owner: str
     dry_run: bool
     explain: pb.ExplainLevel.ValueType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """How an Admit ended. `result` is None and the id empty where the record answered.
+
+    `waited` is how many seconds the call was in the queue.
+    """
+
+    response: ad.AdmitResponse
+    waited: float
+    result: ScopeResult | None = None
+    admission_id: str = ""
 
 
 Explainer = Callable[
@@ -98,14 +112,20 @@ class TopologyManager:
         self._incarnation = uuid.uuid4().hex
         self._numbers = itertools.count(1)
 
-    async def admit(self, call: AdmitCall) -> tuple[ad.AdmitResponse, ScopeResult | None]:
-        """Decide on one pod. Also the scope's result, unless the record answered."""
+    async def admit(self, call: AdmitCall) -> Decision:
+        """Decide on one pod."""
+        clock = asyncio.get_running_loop().time
+        asked = clock()
         async with self._turnstile.turn():
+            waited = clock() - asked
             known = self._records.get(call.pod.uid)
             if known is not None and self._strategies.trusts_record:
-                return self._recorded(known, call), None
+                return Decision(response=self._recorded(known, call), waited=waited)
             await self._registry.ready(self._reconciliation)
-            return await self._decide(call)
+            admission_id = AdmissionId(f"{self._incarnation}-{next(self._numbers)}")
+            with log_fields(admission_id=admission_id):
+                response, result = await self._decide(call, admission_id)
+        return Decision(response=response, result=result, admission_id=admission_id, waited=waited)
 
     async def release(self, pod_uid: PodUid) -> int:
         """Give back everything that a pod holds; the revision after. NotFound if unknown."""
@@ -175,8 +195,9 @@ class TopologyManager:
             dry_run=call.dry_run,
         )
 
-    async def _decide(self, call: AdmitCall) -> tuple[ad.AdmitResponse, ScopeResult]:
-        admission_id = AdmissionId(f"{self._incarnation}-{next(self._numbers)}")
+    async def _decide(
+        self, call: AdmitCall, admission_id: AdmissionId
+    ) -> tuple[ad.AdmitResponse, ScopeResult]:
         fanout = Fanout(
             self._registry.handles,
             admission_id,

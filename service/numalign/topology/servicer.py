@@ -11,11 +11,11 @@ from numalign.model.ids import PodUid
 from numalign.provider.hint_messages import hint_to_message
 from numalign.provider.pod_cache import PodCache
 from numalign.rpc.context import Context
-from numalign.topology.manager import AdmitCall, TopologyManager
+from numalign.telemetry.logs import log_fields
+from numalign.topology.manager import AdmitCall, Decision, TopologyManager
 from numalign.topology.provider_handle import ProviderHandle
 from numalign.topology.records import Records
 from numalign.topology.registry import ProviderRegistry
-from numalign.topology.scope import ScopeResult
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import topology_pb2 as tm
 from numalign.v1 import topology_pb2_grpc as tm_grpc
@@ -38,12 +38,19 @@ class PolicyFacts:
 
 
 class AdmissionObserver:
-    """Hears how every Admit ended; the default hears nothing."""
+    """Hears what becomes of pods; the default hears nothing."""
 
-    def admitted(
-        self, response: ad.AdmitResponse, result: ScopeResult | None, seconds: float
-    ) -> None:
-        """An Admit came to a decision."""
+    def asked(self, call: AdmitCall) -> None:
+        """An Admit begins, in the span and the log fields of its call."""
+
+    def decided(self, call: AdmitCall, decision: Decision, seconds: float) -> None:
+        """An Admit came to a decision, `seconds` after it was asked for."""
+
+    def released(self, pod_uid: PodUid, seconds: float) -> None:
+        """A pod gave back what it held."""
+
+    def reconciled(self, owner: str, outcome: ad.ReconcileResponse, seconds: float) -> None:
+        """The picture of one owner was taken over."""
 
 
 class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
@@ -89,16 +96,23 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
         )
         clock = asyncio.get_running_loop().time
         started = clock()
-        response, result = await self._manager.admit(call)
-        self._observer.admitted(response, result, clock() - started)
-        return tm.TopologyManagerAdmitResponse(decision=response)
+        with log_fields(pod=f"{call.pod.namespace}/{call.pod.name}", pod_uid=call.pod.uid):
+            self._observer.asked(call)
+            decision = await self._manager.admit(call)
+            self._observer.decided(call, decision, clock() - started)
+        return tm.TopologyManagerAdmitResponse(decision=decision.response)
 
     async def Release(
         self, request: tm.TopologyManagerReleaseRequest, context: Context
     ) -> tm.TopologyManagerReleaseResponse:
         """Gives back everything that a pod holds."""
         pod_uid = PodUid(_given("pod_uid", request.pod_uid))
-        return tm.TopologyManagerReleaseResponse(revision=await self._manager.release(pod_uid))
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        with log_fields(pod_uid=pod_uid):
+            revision = await self._manager.release(pod_uid)
+            self._observer.released(pod_uid, clock() - started)
+        return tm.TopologyManagerReleaseResponse(revision=revision)
 
     async def Reconcile(
         self, request: tm.TopologyManagerReconcileRequest, context: Context
@@ -107,7 +121,10 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
         picture = ad.ReconcileRequest()
         picture.CopyFrom(request.picture)
         picture.owner = picture.owner or self._default_owner
+        clock = asyncio.get_running_loop().time
+        started = clock()
         outcome = await self._manager.reconcile(picture)
+        self._observer.reconciled(picture.owner, outcome, clock() - started)
         return tm.TopologyManagerReconcileResponse(outcome=outcome)
 
     async def GetAffinity(
@@ -134,21 +151,21 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
         self, request: tm.TopologyManagerPrepareContainerRequest, context: Context
     ) -> tm.TopologyManagerPrepareContainerResponse:
         """Collects from the providers what is to be applied to a container."""
-        preparation = await self._manager.prepare_container(
-            PodUid(_given("pod_uid", request.pod_uid)),
-            _given("container_name", request.container_name),
-        )
+        pod_uid = PodUid(_given("pod_uid", request.pod_uid))
+        container = _given("container_name", request.container_name)
+        with log_fields(pod_uid=pod_uid, container=container):
+            preparation = await self._manager.prepare_container(pod_uid, container)
         return tm.TopologyManagerPrepareContainerResponse(preparation=preparation)
 
     async def AddContainer(
         self, request: tm.TopologyManagerAddContainerRequest, context: Context
     ) -> tm.TopologyManagerAddContainerResponse:
         """A container is about to start."""
-        await self._manager.add_container(
-            PodUid(_given("pod_uid", request.pod_uid)),
-            _given("container_name", request.container_name),
-            _given("container_id", request.container_id),
-        )
+        pod_uid = PodUid(_given("pod_uid", request.pod_uid))
+        container = _given("container_name", request.container_name)
+        container_id = _given("container_id", request.container_id)
+        with log_fields(pod_uid=pod_uid, container=container):
+            await self._manager.add_container(pod_uid, container, container_id)
         return tm.TopologyManagerAddContainerResponse()
 
     async def RemoveContainer(
