@@ -133,17 +133,8 @@ _SHARED: tuple[structlog.typing.Processor, ...] = (
 def _renderers(format_: str) -> tuple[structlog.typing.Processor, ...]:
     match format_:
         case "json":
-            return (
-                structlog.processors.format_exc_info,
-                structlog.processors.JSONRenderer(),
-                _with_newline,
-            )
+            return (structlog.processors.format_exc_info, structlog.processors.JSONRenderer())
         case "console":
-            return (structlog.dev.ConsoleRenderer(colors=False), _with_newline)
+            return (structlog.dev.ConsoleRenderer(colors=False),)
         case other:
             raise ValueError(f'unknown log format "{other}"')
-
-
-def _with_newline(_logger: object, _method: str, line: object) -> str:
-    # One write per line: lines of several threads do not run into each other.
-    return f"{line}\n"
