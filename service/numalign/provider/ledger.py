@@ -114,6 +114,13 @@ class Ledger(Generic[S]):
             tentative.state = hinted.state
             return hinted.hints
 
+    def basis(self, admission_id: AdmissionId) -> S:
+        """The state that the admission's next call is decided on."""
+        tentative = self._books.tentative
+        if tentative is not None and tentative.admission_id == admission_id:
+            return tentative.state
+        return self._books.state
+
     async def look(
         self, admission_id: AdmissionId, pod: Pod, container: Container | None
     ) -> tuple[ProviderHints, tuple[ResourceFacts, ...]]:
@@ -123,9 +130,7 @@ class Ledger(Generic[S]):
         """
         async with self._lock:
             self._refuse_in_doubt()
-            tentative = self._books.tentative
-            open_here = tentative is not None and tentative.admission_id == admission_id
-            state = tentative.state if tentative is not None and open_here else self._books.state
+            state = self.basis(admission_id)
             sources = self._cleanup.sources()
             if container is None:
                 hinted = self._engine.pod_topology_hints(state, pod, sources)
