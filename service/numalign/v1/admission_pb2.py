@@ -24,60 +24,69 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from numalign.kube.core.v1 import core_pb2 as numalign_dot_kube_dot_core_dot_v1_dot_core__pb2
+from numalign.v1 import node_resources_pb2 as numalign_dot_v1_dot_node__resources__pb2
 from numalign.v1 import types_pb2 as numalign_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bnumalign/v1/admission.proto\x12\x0bnumalign.v1\x1a\x1egoogle/protobuf/duration.proto\x1a numalign/kube/core/v1/core.proto\x1a\x17numalign/v1/types.proto\"\xfa\x01\n\x0c\x41\x64mitRequest\x12\'\n\x03pod\x18\x01 \x01(\x0b\x32\x1a.numalign.kube.core.v1.Pod\x12)\n\toperation\x18\x02 \x01(\x0e\x32\x16.numalign.v1.Operation\x12\r\n\x05owner\x18\x03 \x01(\t\x12.\n\nother_pods\x18\x04 \x03(\x0b\x32\x1a.numalign.kube.core.v1.Pod\x12\x0f\n\x07\x64ry_run\x18\x05 \x01(\x08\x12*\n\x07\x65xplain\x18\x06 \x01(\x0e\x32\x19.numalign.v1.ExplainLevel\x12\x1a\n\x12preempted_pod_uids\x18\x07 \x03(\t\"\xa7\x03\n\rAdmitResponse\x12%\n\x07verdict\x18\x01 \x01(\x0e\x32\x14.numalign.v1.Verdict\x12\x0f\n\x07handler\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0f\n\x07message\x18\x04 \x01(\t\x12.\n\x0bretry_after\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x35\n\x0b\x61llocations\x18\x06 \x03(\x0b\x32 .numalign.v1.ContainerAllocation\x12\x32\n\x0epod_allocation\x18\x07 \x01(\x0b\x32\x1a.numalign.v1.PodAllocation\x12-\n\x0b\x65xplanation\x18\x08 \x01(\x0b\x32\x18.numalign.v1.Explanation\x12$\n\x07victims\x18\t \x03(\x0b\x32\x13.numalign.v1.Victim\x12\x10\n\x08warnings\x18\n \x03(\t\x12\x18\n\x10\x61lready_admitted\x18\x0b \x01(\x08\x12\x10\n\x08revision\x18\x0c \x01(\x04\x12\x0f\n\x07\x64ry_run\x18\r \x01(\x08\"<\n\x10\x41\x64mitPodsRequest\x12(\n\x05\x61\x64mit\x18\x01 \x01(\x0b\x32\x19.numalign.v1.AdmitRequest\"{\n\x11\x41\x64mitPodsResponse\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12,\n\x08\x64\x65\x63ision\x18\x02 \x01(\x0b\x32\x1a.numalign.v1.AdmitResponse\x12\'\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x18.numalign.v1.StreamError\",\n\x0bStreamError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\"!\n\x0eReleaseRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\"#\n\x0fReleaseResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\"\xa4\x01\n\x10ReconcileRequest\x12\r\n\x05owner\x18\x01 \x01(\t\x12\x17\n\x0f\x61\x63tive_pod_uids\x18\x02 \x03(\t\x12\x39\n\x12running_containers\x18\x03 \x03(\x0b\x32\x1d.numalign.v1.RunningContainer\x12\x16\n\x0e\x61s_of_revision\x18\x04 \x01(\x04\x12\x15\n\rsources_ready\x18\x05 \x01(\x08\"Z\n\x11ReconcileResponse\x12\x19\n\x11released_pod_uids\x18\x01 \x03(\t\x12\x18\n\x10unknown_pod_uids\x18\x02 \x03(\t\x12\x10\n\x08revision\x18\x03 \x01(\x04\"B\n\x17PrepareContainerRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_name\x18\x02 \x01(\t\"\xb0\x01\n\x18PrepareContainerResponse\x12\x0c\n\x04\x63pus\x18\x01 \x01(\t\x12\x16\n\x0e\x65xclusive_cpus\x18\x02 \x01(\x08\x12\x0c\n\x04mems\x18\x03 \x01(\t\x12*\n\x05\x65\x64its\x18\x04 \x01(\x0b\x32\x1b.numalign.v1.ContainerEdits\x12\x34\n\nallocation\x18\x05 \x01(\x0b\x32 .numalign.v1.ContainerAllocation\"T\n\x13\x41\x64\x64\x43ontainerRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_name\x18\x02 \x01(\t\x12\x14\n\x0c\x63ontainer_id\x18\x03 \x01(\t\"\x16\n\x14\x41\x64\x64\x43ontainerResponse\".\n\x16RemoveContainerRequest\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\t\"\x19\n\x17RemoveContainerResponse\"&\n\x15ListAdmissionsRequest\x12\r\n\x05owner\x18\x01 \x01(\t\"q\n\x16ListAdmissionsResponse\x12\x30\n\nadmissions\x18\x01 \x03(\x0b\x32\x1c.numalign.v1.AdmissionRecord\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12\x13\n\x0bshared_cpus\x18\x03 \x01(\t\"0\n\x17WatchAssignmentsRequest\x12\x15\n\rfrom_revision\x18\x01 \x01(\x04\"\x9a\x02\n\x18WatchAssignmentsResponse\x12\x30\n\x08\x65xisting\x18\x01 \x01(\x0b\x32\x1c.numalign.v1.AdmissionRecordH\x00\x12%\n\x06synced\x18\x02 \x01(\x0b\x32\x13.numalign.v1.SyncedH\x00\x12/\n\x07\x63hanged\x18\x03 \x01(\x0b\x32\x1c.numalign.v1.AdmissionRecordH\x00\x12)\n\x08released\x18\x04 \x01(\x0b\x32\x15.numalign.v1.ReleasedH\x00\x12.\n\x0bshared_cpus\x18\x05 \x01(\x0b\x32\x17.numalign.v1.SharedCpusH\x00\x12\x10\n\x08revision\x18\x0f \x01(\x04\x42\x07\n\x05\x65vent\"\x08\n\x06Synced\"\x1b\n\x08Released\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\"\x1a\n\nSharedCpus\x12\x0c\n\x04\x63pus\x18\x01 \x01(\t2\xff\x05\n\tAdmission\x12>\n\x05\x41\x64mit\x12\x19.numalign.v1.AdmitRequest\x1a\x1a.numalign.v1.AdmitResponse\x12N\n\tAdmitPods\x12\x1d.numalign.v1.AdmitPodsRequest\x1a\x1e.numalign.v1.AdmitPodsResponse(\x01\x30\x01\x12\x44\n\x07Release\x12\x1b.numalign.v1.ReleaseRequest\x1a\x1c.numalign.v1.ReleaseResponse\x12J\n\tReconcile\x12\x1d.numalign.v1.ReconcileRequest\x1a\x1e.numalign.v1.ReconcileResponse\x12_\n\x10PrepareContainer\x12$.numalign.v1.PrepareContainerRequest\x1a%.numalign.v1.PrepareContainerResponse\x12S\n\x0c\x41\x64\x64\x43ontainer\x12 .numalign.v1.AddContainerRequest\x1a!.numalign.v1.AddContainerResponse\x12\\\n\x0fRemoveContainer\x12#.numalign.v1.RemoveContainerRequest\x1a$.numalign.v1.RemoveContainerResponse\x12Y\n\x0eListAdmissions\x12\".numalign.v1.ListAdmissionsRequest\x1a#.numalign.v1.ListAdmissionsResponse\x12\x61\n\x10WatchAssignments\x12$.numalign.v1.WatchAssignmentsRequest\x1a%.numalign.v1.WatchAssignmentsResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bnumalign/v1/admission.proto\x12\x0bnumalign.v1\x1a\x1egoogle/protobuf/duration.proto\x1a numalign/kube/core/v1/core.proto\x1a numalign/v1/node_resources.proto\x1a\x17numalign/v1/types.proto\"\xfa\x01\n\x0c\x41\x64mitRequest\x12\'\n\x03pod\x18\x01 \x01(\x0b\x32\x1a.numalign.kube.core.v1.Pod\x12)\n\toperation\x18\x02 \x01(\x0e\x32\x16.numalign.v1.Operation\x12\r\n\x05owner\x18\x03 \x01(\t\x12.\n\nother_pods\x18\x04 \x03(\x0b\x32\x1a.numalign.kube.core.v1.Pod\x12\x0f\n\x07\x64ry_run\x18\x05 \x01(\x08\x12*\n\x07\x65xplain\x18\x06 \x01(\x0e\x32\x19.numalign.v1.ExplainLevel\x12\x1a\n\x12preempted_pod_uids\x18\x07 \x03(\t\"\xa7\x03\n\rAdmitResponse\x12%\n\x07verdict\x18\x01 \x01(\x0e\x32\x14.numalign.v1.Verdict\x12\x0f\n\x07handler\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0f\n\x07message\x18\x04 \x01(\t\x12.\n\x0bretry_after\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x35\n\x0b\x61llocations\x18\x06 \x03(\x0b\x32 .numalign.v1.ContainerAllocation\x12\x32\n\x0epod_allocation\x18\x07 \x01(\x0b\x32\x1a.numalign.v1.PodAllocation\x12-\n\x0b\x65xplanation\x18\x08 \x01(\x0b\x32\x18.numalign.v1.Explanation\x12$\n\x07victims\x18\t \x03(\x0b\x32\x13.numalign.v1.Victim\x12\x10\n\x08warnings\x18\n \x03(\t\x12\x18\n\x10\x61lready_admitted\x18\x0b \x01(\x08\x12\x10\n\x08revision\x18\x0c \x01(\x04\x12\x0f\n\x07\x64ry_run\x18\r \x01(\x08\"<\n\x10\x41\x64mitPodsRequest\x12(\n\x05\x61\x64mit\x18\x01 \x01(\x0b\x32\x19.numalign.v1.AdmitRequest\"{\n\x11\x41\x64mitPodsResponse\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12,\n\x08\x64\x65\x63ision\x18\x02 \x01(\x0b\x32\x1a.numalign.v1.AdmitResponse\x12\'\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x18.numalign.v1.StreamError\",\n\x0bStreamError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\"!\n\x0eReleaseRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\"#\n\x0fReleaseResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\"\xa4\x01\n\x10ReconcileRequest\x12\r\n\x05owner\x18\x01 \x01(\t\x12\x17\n\x0f\x61\x63tive_pod_uids\x18\x02 \x03(\t\x12\x39\n\x12running_containers\x18\x03 \x03(\x0b\x32\x1d.numalign.v1.RunningContainer\x12\x16\n\x0e\x61s_of_revision\x18\x04 \x01(\x04\x12\x15\n\rsources_ready\x18\x05 \x01(\x08\"Z\n\x11ReconcileResponse\x12\x19\n\x11released_pod_uids\x18\x01 \x03(\t\x12\x18\n\x10unknown_pod_uids\x18\x02 \x03(\t\x12\x10\n\x08revision\x18\x03 \x01(\x04\"B\n\x17PrepareContainerRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_name\x18\x02 \x01(\t\"\xb0\x01\n\x18PrepareContainerResponse\x12\x0c\n\x04\x63pus\x18\x01 \x01(\t\x12\x16\n\x0e\x65xclusive_cpus\x18\x02 \x01(\x08\x12\x0c\n\x04mems\x18\x03 \x01(\t\x12*\n\x05\x65\x64its\x18\x04 \x01(\x0b\x32\x1b.numalign.v1.ContainerEdits\x12\x34\n\nallocation\x18\x05 \x01(\x0b\x32 .numalign.v1.ContainerAllocation\"T\n\x13\x41\x64\x64\x43ontainerRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_name\x18\x02 \x01(\t\x12\x14\n\x0c\x63ontainer_id\x18\x03 \x01(\t\"\x16\n\x14\x41\x64\x64\x43ontainerResponse\".\n\x16RemoveContainerRequest\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\t\"\x19\n\x17RemoveContainerResponse\"&\n\x15ListAdmissionsRequest\x12\r\n\x05owner\x18\x01 \x01(\t\"q\n\x16ListAdmissionsResponse\x12\x30\n\nadmissions\x18\x01 \x03(\x0b\x32\x1c.numalign.v1.AdmissionRecord\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12\x13\n\x0bshared_cpus\x18\x03 \x01(\t\"0\n\x17WatchAssignmentsRequest\x12\x15\n\rfrom_revision\x18\x01 \x01(\x04\"\x9a\x02\n\x18WatchAssignmentsResponse\x12\x30\n\x08\x65xisting\x18\x01 \x01(\x0b\x32\x1c.numalign.v1.AdmissionRecordH\x00\x12%\n\x06synced\x18\x02 \x01(\x0b\x32\x13.numalign.v1.SyncedH\x00\x12/\n\x07\x63hanged\x18\x03 \x01(\x0b\x32\x1c.numalign.v1.AdmissionRecordH\x00\x12)\n\x08released\x18\x04 \x01(\x0b\x32\x15.numalign.v1.ReleasedH\x00\x12.\n\x0bshared_cpus\x18\x05 \x01(\x0b\x32\x17.numalign.v1.SharedCpusH\x00\x12\x10\n\x08revision\x18\x0f \x01(\x04\x42\x07\n\x05\x65vent\"\x08\n\x06Synced\"\x1b\n\x08Released\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\"\x1a\n\nSharedCpus\x12\x0c\n\x04\x63pus\x18\x01 \x01(\t\"\x19\n\x17GetNodeResourcesRequest\"I\n\x18GetNodeResourcesResponse\x12-\n\tresources\x18\x01 \x01(\x0b\x32\x1a.numalign.v1.NodeResources\"\x1b\n\x19WatchNodeResourcesRequest\"K\n\x1aWatchNodeResourcesResponse\x12-\n\tresources\x18\x01 \x01(\x0b\x32\x1a.numalign.v1.NodeResources2\xc9\x07\n\tAdmission\x12>\n\x05\x41\x64mit\x12\x19.numalign.v1.AdmitRequest\x1a\x1a.numalign.v1.AdmitResponse\x12N\n\tAdmitPods\x12\x1d.numalign.v1.AdmitPodsRequest\x1a\x1e.numalign.v1.AdmitPodsResponse(\x01\x30\x01\x12\x44\n\x07Release\x12\x1b.numalign.v1.ReleaseRequest\x1a\x1c.numalign.v1.ReleaseResponse\x12J\n\tReconcile\x12\x1d.numalign.v1.ReconcileRequest\x1a\x1e.numalign.v1.ReconcileResponse\x12_\n\x10PrepareContainer\x12$.numalign.v1.PrepareContainerRequest\x1a%.numalign.v1.PrepareContainerResponse\x12S\n\x0c\x41\x64\x64\x43ontainer\x12 .numalign.v1.AddContainerRequest\x1a!.numalign.v1.AddContainerResponse\x12\\\n\x0fRemoveContainer\x12#.numalign.v1.RemoveContainerRequest\x1a$.numalign.v1.RemoveContainerResponse\x12Y\n\x0eListAdmissions\x12\".numalign.v1.ListAdmissionsRequest\x1a#.numalign.v1.ListAdmissionsResponse\x12\x61\n\x10WatchAssignments\x12$.numalign.v1.WatchAssignmentsRequest\x1a%.numalign.v1.WatchAssignmentsResponse0\x01\x12_\n\x10GetNodeResources\x12$.numalign.v1.GetNodeResourcesRequest\x1a%.numalign.v1.GetNodeResourcesResponse\x12g\n\x12WatchNodeResources\x12&.numalign.v1.WatchNodeResourcesRequest\x1a\'.numalign.v1.WatchNodeResourcesResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'numalign.v1.admission_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ADMITREQUEST']._serialized_start=136
-  _globals['_ADMITREQUEST']._serialized_end=386
-  _globals['_ADMITRESPONSE']._serialized_start=389
-  _globals['_ADMITRESPONSE']._serialized_end=812
-  _globals['_ADMITPODSREQUEST']._serialized_start=814
-  _globals['_ADMITPODSREQUEST']._serialized_end=874
-  _globals['_ADMITPODSRESPONSE']._serialized_start=876
-  _globals['_ADMITPODSRESPONSE']._serialized_end=999
-  _globals['_STREAMERROR']._serialized_start=1001
-  _globals['_STREAMERROR']._serialized_end=1045
-  _globals['_RELEASEREQUEST']._serialized_start=1047
-  _globals['_RELEASEREQUEST']._serialized_end=1080
-  _globals['_RELEASERESPONSE']._serialized_start=1082
-  _globals['_RELEASERESPONSE']._serialized_end=1117
-  _globals['_RECONCILEREQUEST']._serialized_start=1120
-  _globals['_RECONCILEREQUEST']._serialized_end=1284
-  _globals['_RECONCILERESPONSE']._serialized_start=1286
-  _globals['_RECONCILERESPONSE']._serialized_end=1376
-  _globals['_PREPARECONTAINERREQUEST']._serialized_start=1378
-  _globals['_PREPARECONTAINERREQUEST']._serialized_end=1444
-  _globals['_PREPARECONTAINERRESPONSE']._serialized_start=1447
-  _globals['_PREPARECONTAINERRESPONSE']._serialized_end=1623
-  _globals['_ADDCONTAINERREQUEST']._serialized_start=1625
-  _globals['_ADDCONTAINERREQUEST']._serialized_end=1709
-  _globals['_ADDCONTAINERRESPONSE']._serialized_start=1711
-  _globals['_ADDCONTAINERRESPONSE']._serialized_end=1733
-  _globals['_REMOVECONTAINERREQUEST']._serialized_start=1735
-  _globals['_REMOVECONTAINERREQUEST']._serialized_end=1781
-  _globals['_REMOVECONTAINERRESPONSE']._serialized_start=1783
-  _globals['_REMOVECONTAINERRESPONSE']._serialized_end=1808
-  _globals['_LISTADMISSIONSREQUEST']._serialized_start=1810
-  _globals['_LISTADMISSIONSREQUEST']._serialized_end=1848
-  _globals['_LISTADMISSIONSRESPONSE']._serialized_start=1850
-  _globals['_LISTADMISSIONSRESPONSE']._serialized_end=1963
-  _globals['_WATCHASSIGNMENTSREQUEST']._serialized_start=1965
-  _globals['_WATCHASSIGNMENTSREQUEST']._serialized_end=2013
-  _globals['_WATCHASSIGNMENTSRESPONSE']._serialized_start=2016
-  _globals['_WATCHASSIGNMENTSRESPONSE']._serialized_end=2298
-  _globals['_SYNCED']._serialized_start=2300
-  _globals['_SYNCED']._serialized_end=2308
-  _globals['_RELEASED']._serialized_start=2310
-  _globals['_RELEASED']._serialized_end=2337
-  _globals['_SHAREDCPUS']._serialized_start=2339
-  _globals['_SHAREDCPUS']._serialized_end=2365
-  _globals['_ADMISSION']._serialized_start=2368
-  _globals['_ADMISSION']._serialized_end=3135
+  _globals['_ADMITREQUEST']._serialized_start=170
+  _globals['_ADMITREQUEST']._serialized_end=420
+  _globals['_ADMITRESPONSE']._serialized_start=423
+  _globals['_ADMITRESPONSE']._serialized_end=846
+  _globals['_ADMITPODSREQUEST']._serialized_start=848
+  _globals['_ADMITPODSREQUEST']._serialized_end=908
+  _globals['_ADMITPODSRESPONSE']._serialized_start=910
+  _globals['_ADMITPODSRESPONSE']._serialized_end=1033
+  _globals['_STREAMERROR']._serialized_start=1035
+  _globals['_STREAMERROR']._serialized_end=1079
+  _globals['_RELEASEREQUEST']._serialized_start=1081
+  _globals['_RELEASEREQUEST']._serialized_end=1114
+  _globals['_RELEASERESPONSE']._serialized_start=1116
+  _globals['_RELEASERESPONSE']._serialized_end=1151
+  _globals['_RECONCILEREQUEST']._serialized_start=1154
+  _globals['_RECONCILEREQUEST']._serialized_end=1318
+  _globals['_RECONCILERESPONSE']._serialized_start=1320
+  _globals['_RECONCILERESPONSE']._serialized_end=1410
+  _globals['_PREPARECONTAINERREQUEST']._serialized_start=1412
+  _globals['_PREPARECONTAINERREQUEST']._serialized_end=1478
+  _globals['_PREPARECONTAINERRESPONSE']._serialized_start=1481
+  _globals['_PREPARECONTAINERRESPONSE']._serialized_end=1657
+  _globals['_ADDCONTAINERREQUEST']._serialized_start=1659
+  _globals['_ADDCONTAINERREQUEST']._serialized_end=1743
+  _globals['_ADDCONTAINERRESPONSE']._serialized_start=1745
+  _globals['_ADDCONTAINERRESPONSE']._serialized_end=1767
+  _globals['_REMOVECONTAINERREQUEST']._serialized_start=1769
+  _globals['_REMOVECONTAINERREQUEST']._serialized_end=1815
+  _globals['_REMOVECONTAINERRESPONSE']._serialized_start=1817
+  _globals['_REMOVECONTAINERRESPONSE']._serialized_end=1842
+  _globals['_LISTADMISSIONSREQUEST']._serialized_start=1844
+  _globals['_LISTADMISSIONSREQUEST']._serialized_end=1882
+  _globals['_LISTADMISSIONSRESPONSE']._serialized_start=1884
+  _globals['_LISTADMISSIONSRESPONSE']._serialized_end=1997
+  _globals['_WATCHASSIGNMENTSREQUEST']._serialized_start=1999
+  _globals['_WATCHASSIGNMENTSREQUEST']._serialized_end=2047
+  _globals['_WATCHASSIGNMENTSRESPONSE']._serialized_start=2050
+  _globals['_WATCHASSIGNMENTSRESPONSE']._serialized_end=2332
+  _globals['_SYNCED']._serialized_start=2334
+  _globals['_SYNCED']._serialized_end=2342
+  _globals['_RELEASED']._serialized_start=2344
+  _globals['_RELEASED']._serialized_end=2371
+  _globals['_SHAREDCPUS']._serialized_start=2373
+  _globals['_SHAREDCPUS']._serialized_end=2399
+  _globals['_GETNODERESOURCESREQUEST']._serialized_start=2401
+  _globals['_GETNODERESOURCESREQUEST']._serialized_end=2426
+  _globals['_GETNODERESOURCESRESPONSE']._serialized_start=2428
+  _globals['_GETNODERESOURCESRESPONSE']._serialized_end=2501
+  _globals['_WATCHNODERESOURCESREQUEST']._serialized_start=2503
+  _globals['_WATCHNODERESOURCESREQUEST']._serialized_end=2530
+  _globals['_WATCHNODERESOURCESRESPONSE']._serialized_start=2532
+  _globals['_WATCHNODERESOURCESRESPONSE']._serialized_end=2607
+  _globals['_ADMISSION']._serialized_start=2610
+  _globals['_ADMISSION']._serialized_end=3579
 # @@protoc_insertion_point(module_scope)

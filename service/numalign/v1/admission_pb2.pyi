@@ -9,6 +9,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from numalign.kube.core.v1 import core_pb2 as _core_pb2
+from numalign.v1 import node_resources_pb2 as _node_resources_pb2
 from numalign.v1 import types_pb2 as _types_pb2
 import builtins as _builtins
 import sys
@@ -703,3 +704,85 @@ class SharedCpus(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SharedCpus: _TypeAlias = SharedCpus  # noqa: Y015
+
+@_typing.final
+class GetNodeResourcesRequest(_message.Message):
+    """Asks what the node has."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetNodeResourcesRequest: _TypeAlias = GetNodeResourcesRequest  # noqa: Y015
+
+@_typing.final
+class GetNodeResourcesResponse(_message.Message):
+    """What the node has."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESOURCES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def resources(self) -> _node_resources_pb2.NodeResources:
+        """The picture."""
+
+    def __init__(
+        self,
+        *,
+        resources: _node_resources_pb2.NodeResources | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["resources", b"resources"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["resources", b"resources"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetNodeResourcesResponse: _TypeAlias = GetNodeResourcesResponse  # noqa: Y015
+
+@_typing.final
+class WatchNodeResourcesRequest(_message.Message):
+    """Asks to be told what the node has."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchNodeResourcesRequest: _TypeAlias = WatchNodeResourcesRequest  # noqa: Y015
+
+@_typing.final
+class WatchNodeResourcesResponse(_message.Message):
+    """What the node has now."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESOURCES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def resources(self) -> _node_resources_pb2.NodeResources:
+        """The whole picture."""
+
+    def __init__(
+        self,
+        *,
+        resources: _node_resources_pb2.NodeResources | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["resources", b"resources"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["resources", b"resources"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchNodeResourcesResponse: _TypeAlias = WatchNodeResourcesResponse  # noqa: Y015

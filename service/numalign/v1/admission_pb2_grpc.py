@@ -81,6 +81,16 @@ class AdmissionStub:
                 request_serializer=numalign_dot_v1_dot_admission__pb2.WatchAssignmentsRequest.SerializeToString,
                 response_deserializer=numalign_dot_v1_dot_admission__pb2.WatchAssignmentsResponse.FromString,
                 _registered_method=True)
+        self.GetNodeResources = channel.unary_unary(
+                '/numalign.v1.Admission/GetNodeResources',
+                request_serializer=numalign_dot_v1_dot_admission__pb2.GetNodeResourcesRequest.SerializeToString,
+                response_deserializer=numalign_dot_v1_dot_admission__pb2.GetNodeResourcesResponse.FromString,
+                _registered_method=True)
+        self.WatchNodeResources = channel.unary_stream(
+                '/numalign.v1.Admission/WatchNodeResources',
+                request_serializer=numalign_dot_v1_dot_admission__pb2.WatchNodeResourcesRequest.SerializeToString,
+                response_deserializer=numalign_dot_v1_dot_admission__pb2.WatchNodeResourcesResponse.FromString,
+                _registered_method=True)
 
 
 class AdmissionServicer:
@@ -153,6 +163,21 @@ class AdmissionServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetNodeResources(self, request, context):
+        """Says what the node has, and what of it is free.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WatchNodeResources(self, request, context):
+        """Streams what GetNodeResources says now, then again whenever it has changed. Changes that
+        follow each other closely are told as one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdmissionServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -200,6 +225,16 @@ def add_AdmissionServicer_to_server(servicer, server):
                     servicer.WatchAssignments,
                     request_deserializer=numalign_dot_v1_dot_admission__pb2.WatchAssignmentsRequest.FromString,
                     response_serializer=numalign_dot_v1_dot_admission__pb2.WatchAssignmentsResponse.SerializeToString,
+            ),
+            'GetNodeResources': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetNodeResources,
+                    request_deserializer=numalign_dot_v1_dot_admission__pb2.GetNodeResourcesRequest.FromString,
+                    response_serializer=numalign_dot_v1_dot_admission__pb2.GetNodeResourcesResponse.SerializeToString,
+            ),
+            'WatchNodeResources': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchNodeResources,
+                    request_deserializer=numalign_dot_v1_dot_admission__pb2.WatchNodeResourcesRequest.FromString,
+                    response_serializer=numalign_dot_v1_dot_admission__pb2.WatchNodeResourcesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -447,6 +482,60 @@ class Admission:
             '/numalign.v1.Admission/WatchAssignments',
             numalign_dot_v1_dot_admission__pb2.WatchAssignmentsRequest.SerializeToString,
             numalign_dot_v1_dot_admission__pb2.WatchAssignmentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetNodeResources(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/numalign.v1.Admission/GetNodeResources',
+            numalign_dot_v1_dot_admission__pb2.GetNodeResourcesRequest.SerializeToString,
+            numalign_dot_v1_dot_admission__pb2.GetNodeResourcesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchNodeResources(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/numalign.v1.Admission/WatchNodeResources',
+            numalign_dot_v1_dot_admission__pb2.WatchNodeResourcesRequest.SerializeToString,
+            numalign_dot_v1_dot_admission__pb2.WatchNodeResourcesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -57,6 +57,12 @@ class AdmissionStub:
     """Streams what is admitted now, a SYNCED marker, then every change. OUT_OF_RANGE when
     from_revision is older than the history kept: start again from 0.
     """
+    GetNodeResources: _grpc.UnaryUnaryMultiCallable[_admission_pb2.GetNodeResourcesRequest, _admission_pb2.GetNodeResourcesResponse]
+    """Says what the node has, and what of it is free."""
+    WatchNodeResources: _grpc.UnaryStreamMultiCallable[_admission_pb2.WatchNodeResourcesRequest, _admission_pb2.WatchNodeResourcesResponse]
+    """Streams what GetNodeResources says now, then again whenever it has changed. Changes that
+    follow each other closely are told as one.
+    """
 
 @_typing.type_check_only
 class AdmissionAsyncStub(AdmissionStub):
@@ -86,6 +92,12 @@ class AdmissionAsyncStub(AdmissionStub):
     WatchAssignments: _aio.UnaryStreamMultiCallable[_admission_pb2.WatchAssignmentsRequest, _admission_pb2.WatchAssignmentsResponse]  # type: ignore[assignment]
     """Streams what is admitted now, a SYNCED marker, then every change. OUT_OF_RANGE when
     from_revision is older than the history kept: start again from 0.
+    """
+    GetNodeResources: _aio.UnaryUnaryMultiCallable[_admission_pb2.GetNodeResourcesRequest, _admission_pb2.GetNodeResourcesResponse]  # type: ignore[assignment]
+    """Says what the node has, and what of it is free."""
+    WatchNodeResources: _aio.UnaryStreamMultiCallable[_admission_pb2.WatchNodeResourcesRequest, _admission_pb2.WatchNodeResourcesResponse]  # type: ignore[assignment]
+    """Streams what GetNodeResources says now, then again whenever it has changed. Changes that
+    follow each other closely are told as one.
     """
 
 class AdmissionServicer(metaclass=_abc_1.ABCMeta):
@@ -167,6 +179,24 @@ class AdmissionServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_admission_pb2.WatchAssignmentsResponse], _abc.AsyncIterator[_admission_pb2.WatchAssignmentsResponse]]:
         """Streams what is admitted now, a SYNCED marker, then every change. OUT_OF_RANGE when
         from_revision is older than the history kept: start again from 0.
+        """
+
+    @_abc_1.abstractmethod
+    def GetNodeResources(
+        self,
+        request: _admission_pb2.GetNodeResourcesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admission_pb2.GetNodeResourcesResponse, _abc.Awaitable[_admission_pb2.GetNodeResourcesResponse]]:
+        """Says what the node has, and what of it is free."""
+
+    @_abc_1.abstractmethod
+    def WatchNodeResources(
+        self,
+        request: _admission_pb2.WatchNodeResourcesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_admission_pb2.WatchNodeResourcesResponse], _abc.AsyncIterator[_admission_pb2.WatchNodeResourcesResponse]]:
+        """Streams what GetNodeResources says now, then again whenever it has changed. Changes that
+        follow each other closely are told as one.
         """
 
 def add_AdmissionServicer_to_server(servicer: AdmissionServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -951,6 +951,7 @@ class CpuState(_message.Message):
     ALL_CPUS_FIELD_NUMBER: _builtins.int
     ASSIGNMENTS_FIELD_NUMBER: _builtins.int
     PODS_FIELD_NUMBER: _builtins.int
+    NODES_FIELD_NUMBER: _builtins.int
     policy: _builtins.str
     """`none` or `static`."""
     default_cpus: _builtins.str
@@ -967,6 +968,10 @@ class CpuState(_message.Message):
     def pods(self) -> _containers.RepeatedCompositeFieldContainer[Global___PodCpus]:
         """CPUs cut for pods with pod-level resources."""
 
+    @_builtins.property
+    def nodes(self) -> _containers.RepeatedCompositeFieldContainer[Global___CpuNode]:
+        """The NUMA nodes that have CPUs, ascending."""
+
     def __init__(
         self,
         *,
@@ -976,14 +981,49 @@ class CpuState(_message.Message):
         all_cpus: _builtins.str = ...,
         assignments: _abc.Iterable[Global___CpuAssignment] | None = ...,
         pods: _abc.Iterable[Global___PodCpus] | None = ...,
+        nodes: _abc.Iterable[Global___CpuNode] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["all_cpus", b"all_cpus", "assignments", b"assignments", "default_cpus", b"default_cpus", "pods", b"pods", "policy", b"policy", "reserved_cpus", b"reserved_cpus"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["all_cpus", b"all_cpus", "assignments", b"assignments", "default_cpus", b"default_cpus", "nodes", b"nodes", "pods", b"pods", "policy", b"policy", "reserved_cpus", b"reserved_cpus"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CpuState: _TypeAlias = CpuState  # noqa: Y015
+
+@_typing.final
+class CpuNode(_message.Message):
+    """The CPUs of one NUMA node."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMA_NODE_FIELD_NUMBER: _builtins.int
+    CPUS_FIELD_NUMBER: _builtins.int
+    FREE_FIELD_NUMBER: _builtins.int
+    LARGEST_FIELD_NUMBER: _builtins.int
+    numa_node: _builtins.int
+    """NUMA node id."""
+    cpus: _builtins.str
+    """CPUs of the node."""
+    free: _builtins.str
+    """Those that could be made exclusive now."""
+    largest: _builtins.int
+    """How many CPUs one container could get from this node alone."""
+    def __init__(
+        self,
+        *,
+        numa_node: _builtins.int = ...,
+        cpus: _builtins.str = ...,
+        free: _builtins.str = ...,
+        largest: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cpus", b"cpus", "free", b"free", "largest", b"largest", "numa_node", b"numa_node"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CpuNode: _TypeAlias = CpuNode  # noqa: Y015
 
 @_typing.final
 class CpuAssignment(_message.Message):

@@ -24,10 +24,11 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from numalign.v1 import admission_pb2 as numalign_dot_v1_dot_admission__pb2
+from numalign.v1 import node_resources_pb2 as numalign_dot_v1_dot_node__resources__pb2
 from numalign.v1 import types_pb2 as numalign_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1anumalign/v1/topology.proto\x12\x0bnumalign.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bnumalign/v1/admission.proto\x1a\x17numalign/v1/types.proto\"\xa1\x01\n\x1bTopologyManagerAdmitRequest\x12\x0b\n\x03pod\x18\x01 \x01(\x0c\x12)\n\toperation\x18\x02 \x01(\x0e\x32\x16.numalign.v1.Operation\x12\r\n\x05owner\x18\x03 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x04 \x01(\x08\x12*\n\x07\x65xplain\x18\x05 \x01(\x0e\x32\x19.numalign.v1.ExplainLevel\"L\n\x1cTopologyManagerAdmitResponse\x12,\n\x08\x64\x65\x63ision\x18\x01 \x01(\x0b\x32\x1a.numalign.v1.AdmitResponse\"0\n\x1dTopologyManagerReleaseRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\"2\n\x1eTopologyManagerReleaseResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\"Q\n\x1fTopologyManagerReconcileRequest\x12.\n\x07picture\x18\x01 \x01(\x0b\x32\x1d.numalign.v1.ReconcileRequest\"S\n TopologyManagerReconcileResponse\x12/\n\x07outcome\x18\x01 \x01(\x0b\x32\x1e.numalign.v1.ReconcileResponse\"=\n\x12GetAffinityRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_name\x18\x02 \x01(\t\":\n\x13GetAffinityResponse\x12#\n\x08\x61\x66\x66inity\x18\x01 \x01(\x0b\x32\x11.numalign.v1.Hint\"\x12\n\x10GetPolicyRequest\"\xe6\x01\n\x11GetPolicyResponse\x12\x0e\n\x06policy\x18\x01 \x01(\t\x12\r\n\x05scope\x18\x02 \x01(\t\x12<\n\x07options\x18\x03 \x03(\x0b\x32+.numalign.v1.GetPolicyResponse.OptionsEntry\x12\x12\n\nnuma_nodes\x18\x04 \x03(\r\x12\x15\n\rcompatibility\x18\x05 \x01(\t\x12\x19\n\x11\x63onfig_generation\x18\x06 \x01(\x04\x1a.\n\x0cOptionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"Q\n&TopologyManagerPrepareContainerRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_name\x18\x02 \x01(\t\"e\n\'TopologyManagerPrepareContainerResponse\x12:\n\x0bpreparation\x18\x01 \x01(\x0b\x32%.numalign.v1.PrepareContainerResponse\"c\n\"TopologyManagerAddContainerRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_name\x18\x02 \x01(\t\x12\x14\n\x0c\x63ontainer_id\x18\x03 \x01(\t\"%\n#TopologyManagerAddContainerResponse\"=\n%TopologyManagerRemoveContainerRequest\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\t\"(\n&TopologyManagerRemoveContainerResponse\"/\n\x16WatchAdmissionsRequest\x12\x15\n\rfrom_revision\x18\x01 \x01(\x04\"O\n\x17WatchAdmissionsResponse\x12\x34\n\x05\x65vent\x18\x01 \x01(\x0b\x32%.numalign.v1.WatchAssignmentsResponse\"\x1a\n\x18ListHintProvidersRequest\"O\n\x19ListHintProvidersResponse\x12\x32\n\tproviders\x18\x01 \x03(\x0b\x32\x1f.numalign.v1.HintProviderStatus\"\xe2\x01\n\x12HintProviderStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08\x65ndpoint\x18\x02 \x01(\t\x12\x11\n\tresources\x18\x03 \x03(\t\x12\x13\n\x0binstance_id\x18\x04 \x01(\t\x12\x32\n\x0e\x66\x61ilure_policy\x18\x05 \x01(\x0e\x32\x1a.numalign.v1.FailurePolicy\x12*\n\x07timeout\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08\x62uilt_in\x18\x07 \x01(\x08\x12\x12\n\nlast_error\x18\x08 \x01(\t\"\x9d\x01\n\x1bRegisterHintProviderRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08\x65ndpoint\x18\x02 \x01(\t\x12\x32\n\x0e\x66\x61ilure_policy\x18\x03 \x01(\x0e\x32\x1a.numalign.v1.FailurePolicy\x12*\n\x07timeout\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\"Q\n\x1cRegisterHintProviderResponse\x12\x31\n\x08provider\x18\x01 \x01(\x0b\x32\x1f.numalign.v1.HintProviderStatus2\xfa\x08\n\x0fTopologyManager\x12\\\n\x05\x41\x64mit\x12(.numalign.v1.TopologyManagerAdmitRequest\x1a).numalign.v1.TopologyManagerAdmitResponse\x12\x62\n\x07Release\x12*.numalign.v1.TopologyManagerReleaseRequest\x1a+.numalign.v1.TopologyManagerReleaseResponse\x12h\n\tReconcile\x12,.numalign.v1.TopologyManagerReconcileRequest\x1a-.numalign.v1.TopologyManagerReconcileResponse\x12P\n\x0bGetAffinity\x12\x1f.numalign.v1.GetAffinityRequest\x1a .numalign.v1.GetAffinityResponse\x12J\n\tGetPolicy\x12\x1d.numalign.v1.GetPolicyRequest\x1a\x1e.numalign.v1.GetPolicyResponse\x12}\n\x10PrepareContainer\x12\x33.numalign.v1.TopologyManagerPrepareContainerRequest\x1a\x34.numalign.v1.TopologyManagerPrepareContainerResponse\x12q\n\x0c\x41\x64\x64\x43ontainer\x12/.numalign.v1.TopologyManagerAddContainerRequest\x1a\x30.numalign.v1.TopologyManagerAddContainerResponse\x12z\n\x0fRemoveContainer\x12\x32.numalign.v1.TopologyManagerRemoveContainerRequest\x1a\x33.numalign.v1.TopologyManagerRemoveContainerResponse\x12^\n\x0fWatchAdmissions\x12#.numalign.v1.WatchAdmissionsRequest\x1a$.numalign.v1.WatchAdmissionsResponse0\x01\x12\x62\n\x11ListHintProviders\x12%.numalign.v1.ListHintProvidersRequest\x1a&.numalign.v1.ListHintProvidersResponse\x12k\n\x14RegisterHintProvider\x12(.numalign.v1.RegisterHintProviderRequest\x1a).numalign.v1.RegisterHintProviderResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1anumalign/v1/topology.proto\x12\x0bnumalign.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bnumalign/v1/admission.proto\x1a numalign/v1/node_resources.proto\x1a\x17numalign/v1/types.proto\"\xa1\x01\n\x1bTopologyManagerAdmitRequest\x12\x0b\n\x03pod\x18\x01 \x01(\x0c\x12)\n\toperation\x18\x02 \x01(\x0e\x32\x16.numalign.v1.Operation\x12\r\n\x05owner\x18\x03 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x04 \x01(\x08\x12*\n\x07\x65xplain\x18\x05 \x01(\x0e\x32\x19.numalign.v1.ExplainLevel\"L\n\x1cTopologyManagerAdmitResponse\x12,\n\x08\x64\x65\x63ision\x18\x01 \x01(\x0b\x32\x1a.numalign.v1.AdmitResponse\"0\n\x1dTopologyManagerReleaseRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\"2\n\x1eTopologyManagerReleaseResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\"Q\n\x1fTopologyManagerReconcileRequest\x12.\n\x07picture\x18\x01 \x01(\x0b\x32\x1d.numalign.v1.ReconcileRequest\"S\n TopologyManagerReconcileResponse\x12/\n\x07outcome\x18\x01 \x01(\x0b\x32\x1e.numalign.v1.ReconcileResponse\"=\n\x12GetAffinityRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_name\x18\x02 \x01(\t\":\n\x13GetAffinityResponse\x12#\n\x08\x61\x66\x66inity\x18\x01 \x01(\x0b\x32\x11.numalign.v1.Hint\"\x12\n\x10GetPolicyRequest\"\xe6\x01\n\x11GetPolicyResponse\x12\x0e\n\x06policy\x18\x01 \x01(\t\x12\r\n\x05scope\x18\x02 \x01(\t\x12<\n\x07options\x18\x03 \x03(\x0b\x32+.numalign.v1.GetPolicyResponse.OptionsEntry\x12\x12\n\nnuma_nodes\x18\x04 \x03(\r\x12\x15\n\rcompatibility\x18\x05 \x01(\t\x12\x19\n\x11\x63onfig_generation\x18\x06 \x01(\x04\x1a.\n\x0cOptionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"Q\n&TopologyManagerPrepareContainerRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_name\x18\x02 \x01(\t\"e\n\'TopologyManagerPrepareContainerResponse\x12:\n\x0bpreparation\x18\x01 \x01(\x0b\x32%.numalign.v1.PrepareContainerResponse\"c\n\"TopologyManagerAddContainerRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_name\x18\x02 \x01(\t\x12\x14\n\x0c\x63ontainer_id\x18\x03 \x01(\t\"%\n#TopologyManagerAddContainerResponse\"=\n%TopologyManagerRemoveContainerRequest\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\t\"(\n&TopologyManagerRemoveContainerResponse\"/\n\x16WatchAdmissionsRequest\x12\x15\n\rfrom_revision\x18\x01 \x01(\x04\"O\n\x17WatchAdmissionsResponse\x12\x34\n\x05\x65vent\x18\x01 \x01(\x0b\x32%.numalign.v1.WatchAssignmentsResponse\"\x1a\n\x18ListHintProvidersRequest\"O\n\x19ListHintProvidersResponse\x12\x32\n\tproviders\x18\x01 \x03(\x0b\x32\x1f.numalign.v1.HintProviderStatus\"\xe2\x01\n\x12HintProviderStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08\x65ndpoint\x18\x02 \x01(\t\x12\x11\n\tresources\x18\x03 \x03(\t\x12\x13\n\x0binstance_id\x18\x04 \x01(\t\x12\x32\n\x0e\x66\x61ilure_policy\x18\x05 \x01(\x0e\x32\x1a.numalign.v1.FailurePolicy\x12*\n\x07timeout\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08\x62uilt_in\x18\x07 \x01(\x08\x12\x12\n\nlast_error\x18\x08 \x01(\t\"\x9d\x01\n\x1bRegisterHintProviderRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08\x65ndpoint\x18\x02 \x01(\t\x12\x32\n\x0e\x66\x61ilure_policy\x18\x03 \x01(\x0e\x32\x1a.numalign.v1.FailurePolicy\x12*\n\x07timeout\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\"Q\n\x1cRegisterHintProviderResponse\x12\x31\n\x08provider\x18\x01 \x01(\x0b\x32\x1f.numalign.v1.HintProviderStatus\"\x17\n\x15GetAllocatableRequest\"\x80\x01\n\x16GetAllocatableResponse\x12\x0c\n\x04\x63pus\x18\x01 \x01(\t\x12(\n\x06memory\x18\x02 \x03(\x0b\x32\x18.numalign.v1.MemoryBlock\x12.\n\x07\x64\x65vices\x18\x03 \x03(\x0b\x32\x1d.numalign.v1.DeviceAllocation\"(\n&TopologyManagerGetNodeResourcesRequest\"X\n\'TopologyManagerGetNodeResourcesResponse\x12-\n\tresources\x18\x01 \x01(\x0b\x32\x1a.numalign.v1.NodeResources\"*\n(TopologyManagerWatchNodeResourcesRequest\"Z\n)TopologyManagerWatchNodeResourcesResponse\x12-\n\tresources\x18\x01 \x01(\x0b\x32\x1a.numalign.v1.NodeResources2\xdc\x0b\n\x0fTopologyManager\x12\\\n\x05\x41\x64mit\x12(.numalign.v1.TopologyManagerAdmitRequest\x1a).numalign.v1.TopologyManagerAdmitResponse\x12\x62\n\x07Release\x12*.numalign.v1.TopologyManagerReleaseRequest\x1a+.numalign.v1.TopologyManagerReleaseResponse\x12h\n\tReconcile\x12,.numalign.v1.TopologyManagerReconcileRequest\x1a-.numalign.v1.TopologyManagerReconcileResponse\x12P\n\x0bGetAffinity\x12\x1f.numalign.v1.GetAffinityRequest\x1a .numalign.v1.GetAffinityResponse\x12J\n\tGetPolicy\x12\x1d.numalign.v1.GetPolicyRequest\x1a\x1e.numalign.v1.GetPolicyResponse\x12}\n\x10PrepareContainer\x12\x33.numalign.v1.TopologyManagerPrepareContainerRequest\x1a\x34.numalign.v1.TopologyManagerPrepareContainerResponse\x12q\n\x0c\x41\x64\x64\x43ontainer\x12/.numalign.v1.TopologyManagerAddContainerRequest\x1a\x30.numalign.v1.TopologyManagerAddContainerResponse\x12z\n\x0fRemoveContainer\x12\x32.numalign.v1.TopologyManagerRemoveContainerRequest\x1a\x33.numalign.v1.TopologyManagerRemoveContainerResponse\x12^\n\x0fWatchAdmissions\x12#.numalign.v1.WatchAdmissionsRequest\x1a$.numalign.v1.WatchAdmissionsResponse0\x01\x12\x62\n\x11ListHintProviders\x12%.numalign.v1.ListHintProvidersRequest\x1a&.numalign.v1.ListHintProvidersResponse\x12k\n\x14RegisterHintProvider\x12(.numalign.v1.RegisterHintProviderRequest\x1a).numalign.v1.RegisterHintProviderResponse\x12Y\n\x0eGetAllocatable\x12\".numalign.v1.GetAllocatableRequest\x1a#.numalign.v1.GetAllocatableResponse\x12}\n\x10GetNodeResources\x12\x33.numalign.v1.TopologyManagerGetNodeResourcesRequest\x1a\x34.numalign.v1.TopologyManagerGetNodeResourcesResponse\x12\x85\x01\n\x12WatchNodeResources\x12\x35.numalign.v1.TopologyManagerWatchNodeResourcesRequest\x1a\x36.numalign.v1.TopologyManagerWatchNodeResourcesResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,54 +37,66 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_GETPOLICYRESPONSE_OPTIONSENTRY']._loaded_options = None
   _globals['_GETPOLICYRESPONSE_OPTIONSENTRY']._serialized_options = b'8\001'
-  _globals['_TOPOLOGYMANAGERADMITREQUEST']._serialized_start=130
-  _globals['_TOPOLOGYMANAGERADMITREQUEST']._serialized_end=291
-  _globals['_TOPOLOGYMANAGERADMITRESPONSE']._serialized_start=293
-  _globals['_TOPOLOGYMANAGERADMITRESPONSE']._serialized_end=369
-  _globals['_TOPOLOGYMANAGERRELEASEREQUEST']._serialized_start=371
-  _globals['_TOPOLOGYMANAGERRELEASEREQUEST']._serialized_end=419
-  _globals['_TOPOLOGYMANAGERRELEASERESPONSE']._serialized_start=421
-  _globals['_TOPOLOGYMANAGERRELEASERESPONSE']._serialized_end=471
-  _globals['_TOPOLOGYMANAGERRECONCILEREQUEST']._serialized_start=473
-  _globals['_TOPOLOGYMANAGERRECONCILEREQUEST']._serialized_end=554
-  _globals['_TOPOLOGYMANAGERRECONCILERESPONSE']._serialized_start=556
-  _globals['_TOPOLOGYMANAGERRECONCILERESPONSE']._serialized_end=639
-  _globals['_GETAFFINITYREQUEST']._serialized_start=641
-  _globals['_GETAFFINITYREQUEST']._serialized_end=702
-  _globals['_GETAFFINITYRESPONSE']._serialized_start=704
-  _globals['_GETAFFINITYRESPONSE']._serialized_end=762
-  _globals['_GETPOLICYREQUEST']._serialized_start=764
-  _globals['_GETPOLICYREQUEST']._serialized_end=782
-  _globals['_GETPOLICYRESPONSE']._serialized_start=785
-  _globals['_GETPOLICYRESPONSE']._serialized_end=1015
-  _globals['_GETPOLICYRESPONSE_OPTIONSENTRY']._serialized_start=969
-  _globals['_GETPOLICYRESPONSE_OPTIONSENTRY']._serialized_end=1015
-  _globals['_TOPOLOGYMANAGERPREPARECONTAINERREQUEST']._serialized_start=1017
-  _globals['_TOPOLOGYMANAGERPREPARECONTAINERREQUEST']._serialized_end=1098
-  _globals['_TOPOLOGYMANAGERPREPARECONTAINERRESPONSE']._serialized_start=1100
-  _globals['_TOPOLOGYMANAGERPREPARECONTAINERRESPONSE']._serialized_end=1201
-  _globals['_TOPOLOGYMANAGERADDCONTAINERREQUEST']._serialized_start=1203
-  _globals['_TOPOLOGYMANAGERADDCONTAINERREQUEST']._serialized_end=1302
-  _globals['_TOPOLOGYMANAGERADDCONTAINERRESPONSE']._serialized_start=1304
-  _globals['_TOPOLOGYMANAGERADDCONTAINERRESPONSE']._serialized_end=1341
-  _globals['_TOPOLOGYMANAGERREMOVECONTAINERREQUEST']._serialized_start=1343
-  _globals['_TOPOLOGYMANAGERREMOVECONTAINERREQUEST']._serialized_end=1404
-  _globals['_TOPOLOGYMANAGERREMOVECONTAINERRESPONSE']._serialized_start=1406
-  _globals['_TOPOLOGYMANAGERREMOVECONTAINERRESPONSE']._serialized_end=1446
-  _globals['_WATCHADMISSIONSREQUEST']._serialized_start=1448
-  _globals['_WATCHADMISSIONSREQUEST']._serialized_end=1495
-  _globals['_WATCHADMISSIONSRESPONSE']._serialized_start=1497
-  _globals['_WATCHADMISSIONSRESPONSE']._serialized_end=1576
-  _globals['_LISTHINTPROVIDERSREQUEST']._serialized_start=1578
-  _globals['_LISTHINTPROVIDERSREQUEST']._serialized_end=1604
-  _globals['_LISTHINTPROVIDERSRESPONSE']._serialized_start=1606
-  _globals['_LISTHINTPROVIDERSRESPONSE']._serialized_end=1685
-  _globals['_HINTPROVIDERSTATUS']._serialized_start=1688
-  _globals['_HINTPROVIDERSTATUS']._serialized_end=1914
-  _globals['_REGISTERHINTPROVIDERREQUEST']._serialized_start=1917
-  _globals['_REGISTERHINTPROVIDERREQUEST']._serialized_end=2074
-  _globals['_REGISTERHINTPROVIDERRESPONSE']._serialized_start=2076
-  _globals['_REGISTERHINTPROVIDERRESPONSE']._serialized_end=2157
-  _globals['_TOPOLOGYMANAGER']._serialized_start=2160
-  _globals['_TOPOLOGYMANAGER']._serialized_end=3306
+  _globals['_TOPOLOGYMANAGERADMITREQUEST']._serialized_start=164
+  _globals['_TOPOLOGYMANAGERADMITREQUEST']._serialized_end=325
+  _globals['_TOPOLOGYMANAGERADMITRESPONSE']._serialized_start=327
+  _globals['_TOPOLOGYMANAGERADMITRESPONSE']._serialized_end=403
+  _globals['_TOPOLOGYMANAGERRELEASEREQUEST']._serialized_start=405
+  _globals['_TOPOLOGYMANAGERRELEASEREQUEST']._serialized_end=453
+  _globals['_TOPOLOGYMANAGERRELEASERESPONSE']._serialized_start=455
+  _globals['_TOPOLOGYMANAGERRELEASERESPONSE']._serialized_end=505
+  _globals['_TOPOLOGYMANAGERRECONCILEREQUEST']._serialized_start=507
+  _globals['_TOPOLOGYMANAGERRECONCILEREQUEST']._serialized_end=588
+  _globals['_TOPOLOGYMANAGERRECONCILERESPONSE']._serialized_start=590
+  _globals['_TOPOLOGYMANAGERRECONCILERESPONSE']._serialized_end=673
+  _globals['_GETAFFINITYREQUEST']._serialized_start=675
+  _globals['_GETAFFINITYREQUEST']._serialized_end=736
+  _globals['_GETAFFINITYRESPONSE']._serialized_start=738
+  _globals['_GETAFFINITYRESPONSE']._serialized_end=796
+  _globals['_GETPOLICYREQUEST']._serialized_start=798
+  _globals['_GETPOLICYREQUEST']._serialized_end=816
+  _globals['_GETPOLICYRESPONSE']._serialized_start=819
+  _globals['_GETPOLICYRESPONSE']._serialized_end=1049
+  _globals['_GETPOLICYRESPONSE_OPTIONSENTRY']._serialized_start=1003
+  _globals['_GETPOLICYRESPONSE_OPTIONSENTRY']._serialized_end=1049
+  _globals['_TOPOLOGYMANAGERPREPARECONTAINERREQUEST']._serialized_start=1051
+  _globals['_TOPOLOGYMANAGERPREPARECONTAINERREQUEST']._serialized_end=1132
+  _globals['_TOPOLOGYMANAGERPREPARECONTAINERRESPONSE']._serialized_start=1134
+  _globals['_TOPOLOGYMANAGERPREPARECONTAINERRESPONSE']._serialized_end=1235
+  _globals['_TOPOLOGYMANAGERADDCONTAINERREQUEST']._serialized_start=1237
+  _globals['_TOPOLOGYMANAGERADDCONTAINERREQUEST']._serialized_end=1336
+  _globals['_TOPOLOGYMANAGERADDCONTAINERRESPONSE']._serialized_start=1338
+  _globals['_TOPOLOGYMANAGERADDCONTAINERRESPONSE']._serialized_end=1375
+  _globals['_TOPOLOGYMANAGERREMOVECONTAINERREQUEST']._serialized_start=1377
+  _globals['_TOPOLOGYMANAGERREMOVECONTAINERREQUEST']._serialized_end=1438
+  _globals['_TOPOLOGYMANAGERREMOVECONTAINERRESPONSE']._serialized_start=1440
+  _globals['_TOPOLOGYMANAGERREMOVECONTAINERRESPONSE']._serialized_end=1480
+  _globals['_WATCHADMISSIONSREQUEST']._serialized_start=1482
+  _globals['_WATCHADMISSIONSREQUEST']._serialized_end=1529
+  _globals['_WATCHADMISSIONSRESPONSE']._serialized_start=1531
+  _globals['_WATCHADMISSIONSRESPONSE']._serialized_end=1610
+  _globals['_LISTHINTPROVIDERSREQUEST']._serialized_start=1612
+  _globals['_LISTHINTPROVIDERSREQUEST']._serialized_end=1638
+  _globals['_LISTHINTPROVIDERSRESPONSE']._serialized_start=1640
+  _globals['_LISTHINTPROVIDERSRESPONSE']._serialized_end=1719
+  _globals['_HINTPROVIDERSTATUS']._serialized_start=1722
+  _globals['_HINTPROVIDERSTATUS']._serialized_end=1948
+  _globals['_REGISTERHINTPROVIDERREQUEST']._serialized_start=1951
+  _globals['_REGISTERHINTPROVIDERREQUEST']._serialized_end=2108
+  _globals['_REGISTERHINTPROVIDERRESPONSE']._serialized_start=2110
+  _globals['_REGISTERHINTPROVIDERRESPONSE']._serialized_end=2191
+  _globals['_GETALLOCATABLEREQUEST']._serialized_start=2193
+  _globals['_GETALLOCATABLEREQUEST']._serialized_end=2216
+  _globals['_GETALLOCATABLERESPONSE']._serialized_start=2219
+  _globals['_GETALLOCATABLERESPONSE']._serialized_end=2347
+  _globals['_TOPOLOGYMANAGERGETNODERESOURCESREQUEST']._serialized_start=2349
+  _globals['_TOPOLOGYMANAGERGETNODERESOURCESREQUEST']._serialized_end=2389
+  _globals['_TOPOLOGYMANAGERGETNODERESOURCESRESPONSE']._serialized_start=2391
+  _globals['_TOPOLOGYMANAGERGETNODERESOURCESRESPONSE']._serialized_end=2479
+  _globals['_TOPOLOGYMANAGERWATCHNODERESOURCESREQUEST']._serialized_start=2481
+  _globals['_TOPOLOGYMANAGERWATCHNODERESOURCESREQUEST']._serialized_end=2523
+  _globals['_TOPOLOGYMANAGERWATCHNODERESOURCESRESPONSE']._serialized_start=2525
+  _globals['_TOPOLOGYMANAGERWATCHNODERESOURCESRESPONSE']._serialized_end=2615
+  _globals['_TOPOLOGYMANAGER']._serialized_start=2618
+  _globals['_TOPOLOGYMANAGER']._serialized_end=4118
 # @@protoc_insertion_point(module_scope)

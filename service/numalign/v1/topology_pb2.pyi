@@ -9,6 +9,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from numalign.v1 import admission_pb2 as _admission_pb2
+from numalign.v1 import node_resources_pb2 as _node_resources_pb2
 from numalign.v1 import types_pb2 as _types_pb2
 import builtins as _builtins
 import sys
@@ -644,3 +645,136 @@ class RegisterHintProviderResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RegisterHintProviderResponse: _TypeAlias = RegisterHintProviderResponse  # noqa: Y015
+
+@_typing.final
+class GetAllocatableRequest(_message.Message):
+    """Asks what can be given out."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetAllocatableRequest: _TypeAlias = GetAllocatableRequest  # noqa: Y015
+
+@_typing.final
+class GetAllocatableResponse(_message.Message):
+    """What can be given out."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CPUS_FIELD_NUMBER: _builtins.int
+    MEMORY_FIELD_NUMBER: _builtins.int
+    DEVICES_FIELD_NUMBER: _builtins.int
+    cpus: _builtins.str
+    """CPUs that can be exclusive."""
+    @_builtins.property
+    def memory(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.MemoryBlock]:
+        """Memory by node and resource."""
+
+    @_builtins.property
+    def devices(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.DeviceAllocation]:
+        """Healthy devices by resource."""
+
+    def __init__(
+        self,
+        *,
+        cpus: _builtins.str = ...,
+        memory: _abc.Iterable[_types_pb2.MemoryBlock] | None = ...,
+        devices: _abc.Iterable[_types_pb2.DeviceAllocation] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cpus", b"cpus", "devices", b"devices", "memory", b"memory"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetAllocatableResponse: _TypeAlias = GetAllocatableResponse  # noqa: Y015
+
+@_typing.final
+class TopologyManagerGetNodeResourcesRequest(_message.Message):
+    """Asks what the node has."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TopologyManagerGetNodeResourcesRequest: _TypeAlias = TopologyManagerGetNodeResourcesRequest  # noqa: Y015
+
+@_typing.final
+class TopologyManagerGetNodeResourcesResponse(_message.Message):
+    """What the node has."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESOURCES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def resources(self) -> _node_resources_pb2.NodeResources:
+        """The picture."""
+
+    def __init__(
+        self,
+        *,
+        resources: _node_resources_pb2.NodeResources | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["resources", b"resources"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["resources", b"resources"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TopologyManagerGetNodeResourcesResponse: _TypeAlias = TopologyManagerGetNodeResourcesResponse  # noqa: Y015
+
+@_typing.final
+class TopologyManagerWatchNodeResourcesRequest(_message.Message):
+    """Asks to be told what the node has."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TopologyManagerWatchNodeResourcesRequest: _TypeAlias = TopologyManagerWatchNodeResourcesRequest  # noqa: Y015
+
+@_typing.final
+class TopologyManagerWatchNodeResourcesResponse(_message.Message):
+    """What the node has now."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESOURCES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def resources(self) -> _node_resources_pb2.NodeResources:
+        """The whole picture."""
+
+    def __init__(
+        self,
+        *,
+        resources: _node_resources_pb2.NodeResources | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["resources", b"resources"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["resources", b"resources"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TopologyManagerWatchNodeResourcesResponse: _TypeAlias = TopologyManagerWatchNodeResourcesResponse  # noqa: Y015

@@ -91,6 +91,21 @@ class TopologyManagerStub:
                 request_serializer=numalign_dot_v1_dot_topology__pb2.RegisterHintProviderRequest.SerializeToString,
                 response_deserializer=numalign_dot_v1_dot_topology__pb2.RegisterHintProviderResponse.FromString,
                 _registered_method=True)
+        self.GetAllocatable = channel.unary_unary(
+                '/numalign.v1.TopologyManager/GetAllocatable',
+                request_serializer=numalign_dot_v1_dot_topology__pb2.GetAllocatableRequest.SerializeToString,
+                response_deserializer=numalign_dot_v1_dot_topology__pb2.GetAllocatableResponse.FromString,
+                _registered_method=True)
+        self.GetNodeResources = channel.unary_unary(
+                '/numalign.v1.TopologyManager/GetNodeResources',
+                request_serializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerGetNodeResourcesRequest.SerializeToString,
+                response_deserializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerGetNodeResourcesResponse.FromString,
+                _registered_method=True)
+        self.WatchNodeResources = channel.unary_stream(
+                '/numalign.v1.TopologyManager/WatchNodeResources',
+                request_serializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerWatchNodeResourcesRequest.SerializeToString,
+                response_deserializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerWatchNodeResourcesResponse.FromString,
+                _registered_method=True)
 
 
 class TopologyManagerServicer:
@@ -176,6 +191,27 @@ class TopologyManagerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetAllocatable(self, request, context):
+        """What the built-in providers can give out at all, whether it is given out or not.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetNodeResources(self, request, context):
+        """Says what the node has, and what of it is free.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WatchNodeResources(self, request, context):
+        """Streams what GetNodeResources says now, then again whenever it has changed.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_TopologyManagerServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -233,6 +269,21 @@ def add_TopologyManagerServicer_to_server(servicer, server):
                     servicer.RegisterHintProvider,
                     request_deserializer=numalign_dot_v1_dot_topology__pb2.RegisterHintProviderRequest.FromString,
                     response_serializer=numalign_dot_v1_dot_topology__pb2.RegisterHintProviderResponse.SerializeToString,
+            ),
+            'GetAllocatable': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetAllocatable,
+                    request_deserializer=numalign_dot_v1_dot_topology__pb2.GetAllocatableRequest.FromString,
+                    response_serializer=numalign_dot_v1_dot_topology__pb2.GetAllocatableResponse.SerializeToString,
+            ),
+            'GetNodeResources': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetNodeResources,
+                    request_deserializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerGetNodeResourcesRequest.FromString,
+                    response_serializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerGetNodeResourcesResponse.SerializeToString,
+            ),
+            'WatchNodeResources': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchNodeResources,
+                    request_deserializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerWatchNodeResourcesRequest.FromString,
+                    response_serializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerWatchNodeResourcesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -534,6 +585,87 @@ class TopologyManager:
             '/numalign.v1.TopologyManager/RegisterHintProvider',
             numalign_dot_v1_dot_topology__pb2.RegisterHintProviderRequest.SerializeToString,
             numalign_dot_v1_dot_topology__pb2.RegisterHintProviderResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetAllocatable(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/numalign.v1.TopologyManager/GetAllocatable',
+            numalign_dot_v1_dot_topology__pb2.GetAllocatableRequest.SerializeToString,
+            numalign_dot_v1_dot_topology__pb2.GetAllocatableResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetNodeResources(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/numalign.v1.TopologyManager/GetNodeResources',
+            numalign_dot_v1_dot_topology__pb2.TopologyManagerGetNodeResourcesRequest.SerializeToString,
+            numalign_dot_v1_dot_topology__pb2.TopologyManagerGetNodeResourcesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchNodeResources(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/numalign.v1.TopologyManager/WatchNodeResources',
+            numalign_dot_v1_dot_topology__pb2.TopologyManagerWatchNodeResourcesRequest.SerializeToString,
+            numalign_dot_v1_dot_topology__pb2.TopologyManagerWatchNodeResourcesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -59,6 +59,12 @@ class TopologyManagerStub:
     """Adds a third-party hint provider. ALREADY_EXISTS if the name, or a resource that it serves,
     is another provider's. Registered again under the same endpoint, its settings change.
     """
+    GetAllocatable: _grpc.UnaryUnaryMultiCallable[_topology_pb2.GetAllocatableRequest, _topology_pb2.GetAllocatableResponse]
+    """What the built-in providers can give out at all, whether it is given out or not."""
+    GetNodeResources: _grpc.UnaryUnaryMultiCallable[_topology_pb2.TopologyManagerGetNodeResourcesRequest, _topology_pb2.TopologyManagerGetNodeResourcesResponse]
+    """Says what the node has, and what of it is free."""
+    WatchNodeResources: _grpc.UnaryStreamMultiCallable[_topology_pb2.TopologyManagerWatchNodeResourcesRequest, _topology_pb2.TopologyManagerWatchNodeResourcesResponse]
+    """Streams what GetNodeResources says now, then again whenever it has changed."""
 
 @_typing.type_check_only
 class TopologyManagerAsyncStub(TopologyManagerStub):
@@ -91,6 +97,12 @@ class TopologyManagerAsyncStub(TopologyManagerStub):
     """Adds a third-party hint provider. ALREADY_EXISTS if the name, or a resource that it serves,
     is another provider's. Registered again under the same endpoint, its settings change.
     """
+    GetAllocatable: _aio.UnaryUnaryMultiCallable[_topology_pb2.GetAllocatableRequest, _topology_pb2.GetAllocatableResponse]  # type: ignore[assignment]
+    """What the built-in providers can give out at all, whether it is given out or not."""
+    GetNodeResources: _aio.UnaryUnaryMultiCallable[_topology_pb2.TopologyManagerGetNodeResourcesRequest, _topology_pb2.TopologyManagerGetNodeResourcesResponse]  # type: ignore[assignment]
+    """Says what the node has, and what of it is free."""
+    WatchNodeResources: _aio.UnaryStreamMultiCallable[_topology_pb2.TopologyManagerWatchNodeResourcesRequest, _topology_pb2.TopologyManagerWatchNodeResourcesResponse]  # type: ignore[assignment]
+    """Streams what GetNodeResources says now, then again whenever it has changed."""
 
 class TopologyManagerServicer(metaclass=_abc_1.ABCMeta):
     """Aligns pods to NUMA nodes. One admission is decided at a time, in order of arrival; calls that
@@ -186,5 +198,29 @@ class TopologyManagerServicer(metaclass=_abc_1.ABCMeta):
         """Adds a third-party hint provider. ALREADY_EXISTS if the name, or a resource that it serves,
         is another provider's. Registered again under the same endpoint, its settings change.
         """
+
+    @_abc_1.abstractmethod
+    def GetAllocatable(
+        self,
+        request: _topology_pb2.GetAllocatableRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_topology_pb2.GetAllocatableResponse, _abc.Awaitable[_topology_pb2.GetAllocatableResponse]]:
+        """What the built-in providers can give out at all, whether it is given out or not."""
+
+    @_abc_1.abstractmethod
+    def GetNodeResources(
+        self,
+        request: _topology_pb2.TopologyManagerGetNodeResourcesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_topology_pb2.TopologyManagerGetNodeResourcesResponse, _abc.Awaitable[_topology_pb2.TopologyManagerGetNodeResourcesResponse]]:
+        """Says what the node has, and what of it is free."""
+
+    @_abc_1.abstractmethod
+    def WatchNodeResources(
+        self,
+        request: _topology_pb2.TopologyManagerWatchNodeResourcesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_topology_pb2.TopologyManagerWatchNodeResourcesResponse], _abc.AsyncIterator[_topology_pb2.TopologyManagerWatchNodeResourcesResponse]]:
+        """Streams what GetNodeResources says now, then again whenever it has changed."""
 
 def add_TopologyManagerServicer_to_server(servicer: TopologyManagerServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

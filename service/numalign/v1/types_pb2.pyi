@@ -123,6 +123,34 @@ FAILURE_POLICY_IGNORE: FailurePolicy.ValueType  # 2
 """The provider is left out and named in the warnings. Third-party providers only."""
 Global___FailurePolicy: _TypeAlias = FailurePolicy  # noqa: Y015
 
+class _ContainerKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ContainerKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ContainerKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    CONTAINER_KIND_UNSPECIFIED: _ContainerKind.ValueType  # 0
+    """Never sent."""
+    CONTAINER_KIND_INIT: _ContainerKind.ValueType  # 1
+    """An init container that ends before the next one starts."""
+    CONTAINER_KIND_SIDECAR: _ContainerKind.ValueType  # 2
+    """An init container that keeps running beside the app containers."""
+    CONTAINER_KIND_APP: _ContainerKind.ValueType  # 3
+    """An app container."""
+
+class ContainerKind(_ContainerKind, metaclass=_ContainerKindEnumTypeWrapper):
+    """What part of a pod's life a container has."""
+
+CONTAINER_KIND_UNSPECIFIED: ContainerKind.ValueType  # 0
+"""Never sent."""
+CONTAINER_KIND_INIT: ContainerKind.ValueType  # 1
+"""An init container that ends before the next one starts."""
+CONTAINER_KIND_SIDECAR: ContainerKind.ValueType  # 2
+"""An init container that keeps running beside the app containers."""
+CONTAINER_KIND_APP: ContainerKind.ValueType  # 3
+"""An app container."""
+Global___ContainerKind: _TypeAlias = ContainerKind  # noqa: Y015
+
 @_typing.final
 class Hint(_message.Message):
     """NUMA nodes that could hold a request."""
@@ -982,6 +1010,32 @@ class Victim(_message.Message):
 Global___Victim: _TypeAlias = Victim  # noqa: Y015
 
 @_typing.final
+class AdmittedContainer(_message.Message):
+    """A container of an admitted pod."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Container name."""
+    kind: Global___ContainerKind.ValueType
+    """What kind it is."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        kind: Global___ContainerKind.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AdmittedContainer: _TypeAlias = AdmittedContainer  # noqa: Y015
+
+@_typing.final
 class AdmissionRecord(_message.Message):
     """A pod that is admitted, as recorded."""
 
@@ -996,6 +1050,7 @@ class AdmissionRecord(_message.Message):
     POD_ALLOCATION_FIELD_NUMBER: _builtins.int
     QOS_CLASS_FIELD_NUMBER: _builtins.int
     CONFIG_GENERATION_FIELD_NUMBER: _builtins.int
+    CONTAINERS_FIELD_NUMBER: _builtins.int
     pod_uid: _builtins.str
     """Pod UID."""
     namespace: _builtins.str
@@ -1018,6 +1073,10 @@ class AdmissionRecord(_message.Message):
     def pod_allocation(self) -> Global___PodAllocation:
         """What the pod holds as a whole."""
 
+    @_builtins.property
+    def containers(self) -> _containers.RepeatedCompositeFieldContainer[Global___AdmittedContainer]:
+        """Its containers, init containers first, in the order of the pod."""
+
     def __init__(
         self,
         *,
@@ -1030,10 +1089,11 @@ class AdmissionRecord(_message.Message):
         pod_allocation: Global___PodAllocation | None = ...,
         qos_class: _builtins.str = ...,
         config_generation: _builtins.int = ...,
+        containers: _abc.Iterable[Global___AdmittedContainer] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["pod_allocation", b"pod_allocation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocations", b"allocations", "config_generation", b"config_generation", "name", b"name", "namespace", b"namespace", "owner", b"owner", "pod_allocation", b"pod_allocation", "pod_uid", b"pod_uid", "qos_class", b"qos_class", "revision", b"revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocations", b"allocations", "config_generation", b"config_generation", "containers", b"containers", "name", b"name", "namespace", b"namespace", "owner", b"owner", "pod_allocation", b"pod_allocation", "pod_uid", b"pod_uid", "qos_class", b"qos_class", "revision", b"revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,0 +1,1 @@
+"""The kubelet's pod resources interface, as its readers speak it."""

@@ -1,0 +1,1 @@
+"""Generated code of the present version, package `v1` on the wire."""
