@@ -7,6 +7,7 @@ Anyone can write one; see the SDK in clients/numalign_client.
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -139,6 +140,7 @@ class GetTopologyHintsResponse(_message.Message):
     HINTS_FIELD_NUMBER: _builtins.int
     FACTS_FIELD_NUMBER: _builtins.int
     FAULT_FIELD_NUMBER: _builtins.int
+    DEFERRAL_FIELD_NUMBER: _builtins.int
     instance_id: _builtins.str
     """The process that answers."""
     fault: _builtins.str
@@ -151,6 +153,10 @@ class GetTopologyHintsResponse(_message.Message):
     def facts(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.ResourceFacts]:
         """What stands behind them; only if asked for."""
 
+    @_builtins.property
+    def deferral(self) -> Global___Deferral:
+        """Why it is too early for hints: the pod is not judged yet. Unset otherwise."""
+
     def __init__(
         self,
         *,
@@ -158,10 +164,11 @@ class GetTopologyHintsResponse(_message.Message):
         hints: _types_pb2.HintMap | None = ...,
         facts: _abc.Iterable[_types_pb2.ResourceFacts] | None = ...,
         fault: _builtins.str = ...,
+        deferral: Global___Deferral | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["hints", b"hints"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["deferral", b"deferral", "hints", b"hints"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["facts", b"facts", "fault", b"fault", "hints", b"hints", "instance_id", b"instance_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deferral", b"deferral", "facts", b"facts", "fault", b"fault", "hints", b"hints", "instance_id", b"instance_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -207,6 +214,7 @@ class GetPodTopologyHintsResponse(_message.Message):
     HINTS_FIELD_NUMBER: _builtins.int
     FACTS_FIELD_NUMBER: _builtins.int
     FAULT_FIELD_NUMBER: _builtins.int
+    DEFERRAL_FIELD_NUMBER: _builtins.int
     instance_id: _builtins.str
     """The process that answers."""
     fault: _builtins.str
@@ -219,6 +227,10 @@ class GetPodTopologyHintsResponse(_message.Message):
     def facts(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.ResourceFacts]:
         """What stands behind them; only if asked for."""
 
+    @_builtins.property
+    def deferral(self) -> Global___Deferral:
+        """Why it is too early for hints: the pod is not judged yet. Unset otherwise."""
+
     def __init__(
         self,
         *,
@@ -226,14 +238,47 @@ class GetPodTopologyHintsResponse(_message.Message):
         hints: _types_pb2.HintMap | None = ...,
         facts: _abc.Iterable[_types_pb2.ResourceFacts] | None = ...,
         fault: _builtins.str = ...,
+        deferral: Global___Deferral | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["hints", b"hints"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["deferral", b"deferral", "hints", b"hints"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["facts", b"facts", "fault", b"fault", "hints", b"hints", "instance_id", b"instance_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deferral", b"deferral", "facts", b"facts", "fault", b"fault", "hints", b"hints", "instance_id", b"instance_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetPodTopologyHintsResponse: _TypeAlias = GetPodTopologyHintsResponse  # noqa: Y015
+
+@_typing.final
+class Deferral(_message.Message):
+    """Not yet: nothing is wrong with the pod, and nothing is kept."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REASON_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    RETRY_AFTER_FIELD_NUMBER: _builtins.int
+    reason: _builtins.str
+    """A word to match on, such as `DevicePluginNotReady`."""
+    message: _builtins.str
+    """What is waited for, as a sentence."""
+    @_builtins.property
+    def retry_after(self) -> _duration_pb2.Duration:
+        """When to ask again."""
+
+    def __init__(
+        self,
+        *,
+        reason: _builtins.str = ...,
+        message: _builtins.str = ...,
+        retry_after: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["retry_after", b"retry_after"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "reason", b"reason", "retry_after", b"retry_after"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Deferral: _TypeAlias = Deferral  # noqa: Y015
 
 @_typing.final
 class AllocationFailure(_message.Message):
@@ -244,22 +289,28 @@ class AllocationFailure(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     FAULT_FIELD_NUMBER: _builtins.int
+    DEFERRAL_FIELD_NUMBER: _builtins.int
     reason: _builtins.str
     """The kubelet's typed reason, such as `SMTAlignmentError`; empty if it has none."""
     message: _builtins.str
     """The kubelet's message."""
     fault: _builtins.str
     """Why the pod cannot be judged at all: it is refused with this text, and nothing is kept."""
+    @_builtins.property
+    def deferral(self) -> Global___Deferral:
+        """Why it is too early for an allocation: the pod is not judged yet. Unset otherwise."""
+
     def __init__(
         self,
         *,
         reason: _builtins.str = ...,
         message: _builtins.str = ...,
         fault: _builtins.str = ...,
+        deferral: Global___Deferral | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["deferral", b"deferral"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["fault", b"fault", "message", b"message", "reason", b"reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deferral", b"deferral", "fault", b"fault", "message", b"message", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -277,6 +328,7 @@ class AllocateRequest(_message.Message):
     AFFINITY_FIELD_NUMBER: _builtins.int
     LAST_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
+    SEAL_LATER_FIELD_NUMBER: _builtins.int
     admission_id: _builtins.str
     """The admission that this belongs to."""
     pod: _builtins.bytes
@@ -287,6 +339,10 @@ class AllocateRequest(_message.Message):
     """Whether this is the last allocation of the admission: make the part durable as prepared."""
     dry_run: _builtins.bool
     """Whether nothing is to be kept: no plugin may be asked for an allocation."""
+    seal_later: _builtins.bool
+    """With last: leave what cannot be undone to Seal, and answer with unsealed. A provider that
+    does nothing of the kind does as always.
+    """
     @_builtins.property
     def affinity(self) -> _types_pb2.Hint:
         """The affinity that the merge chose for the container."""
@@ -300,10 +356,11 @@ class AllocateRequest(_message.Message):
         affinity: _types_pb2.Hint | None = ...,
         last: _builtins.bool = ...,
         dry_run: _builtins.bool = ...,
+        seal_later: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["admission_id", b"admission_id", "affinity", b"affinity", "container", b"container", "dry_run", b"dry_run", "last", b"last", "pod", b"pod"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["admission_id", b"admission_id", "affinity", b"affinity", "container", b"container", "dry_run", b"dry_run", "last", b"last", "pod", b"pod", "seal_later", b"seal_later"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -312,6 +369,172 @@ Global___AllocateRequest: _TypeAlias = AllocateRequest  # noqa: Y015
 @_typing.final
 class AllocateResponse(_message.Message):
     """What the pod holds after the allocation."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INSTANCE_ID_FIELD_NUMBER: _builtins.int
+    FAILURE_FIELD_NUMBER: _builtins.int
+    ALLOCATIONS_FIELD_NUMBER: _builtins.int
+    PLUGIN_CALLS_FIELD_NUMBER: _builtins.int
+    UNSEALED_FIELD_NUMBER: _builtins.int
+    instance_id: _builtins.str
+    """The process that answers."""
+    unsealed: _builtins.bool
+    """Whether something that cannot be undone was left to Seal. Then the part is not durable yet."""
+    @_builtins.property
+    def failure(self) -> Global___AllocationFailure:
+        """Why it failed; unset if it succeeded."""
+
+    @_builtins.property
+    def allocations(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.ContainerAllocation]:
+        """What each container of the pod holds at this provider now."""
+
+    @_builtins.property
+    def plugin_calls(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.PluginCall]:
+        """The calls made to device plugins, in order."""
+
+    def __init__(
+        self,
+        *,
+        instance_id: _builtins.str = ...,
+        failure: Global___AllocationFailure | None = ...,
+        allocations: _abc.Iterable[_types_pb2.ContainerAllocation] | None = ...,
+        plugin_calls: _abc.Iterable[_types_pb2.PluginCall] | None = ...,
+        unsealed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["failure", b"failure"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocations", b"allocations", "failure", b"failure", "instance_id", b"instance_id", "plugin_calls", b"plugin_calls", "unsealed", b"unsealed"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AllocateResponse: _TypeAlias = AllocateResponse  # noqa: Y015
+
+@_typing.final
+class AllocatePodRequest(_message.Message):
+    """Takes what a pod with pod-level resources asks for."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ADMISSION_ID_FIELD_NUMBER: _builtins.int
+    POD_FIELD_NUMBER: _builtins.int
+    AFFINITY_FIELD_NUMBER: _builtins.int
+    LAST_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    SEAL_LATER_FIELD_NUMBER: _builtins.int
+    admission_id: _builtins.str
+    """The admission that this belongs to."""
+    pod: _builtins.bytes
+    """The serialised v1.Pod, byte for byte as the caller sent it."""
+    last: _builtins.bool
+    """Whether this is the last allocation of the admission: make the part durable as prepared."""
+    dry_run: _builtins.bool
+    """Whether nothing is to be kept: no plugin may be asked for an allocation."""
+    seal_later: _builtins.bool
+    """With last: leave what cannot be undone to Seal, and answer with unsealed. A provider that
+    does nothing of the kind does as always.
+    """
+    @_builtins.property
+    def affinity(self) -> _types_pb2.Hint:
+        """The affinity that the merge chose for the pod."""
+
+    def __init__(
+        self,
+        *,
+        admission_id: _builtins.str = ...,
+        pod: _builtins.bytes = ...,
+        affinity: _types_pb2.Hint | None = ...,
+        last: _builtins.bool = ...,
+        dry_run: _builtins.bool = ...,
+        seal_later: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["admission_id", b"admission_id", "affinity", b"affinity", "dry_run", b"dry_run", "last", b"last", "pod", b"pod", "seal_later", b"seal_later"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AllocatePodRequest: _TypeAlias = AllocatePodRequest  # noqa: Y015
+
+@_typing.final
+class AllocatePodResponse(_message.Message):
+    """What the pod holds after the allocation."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INSTANCE_ID_FIELD_NUMBER: _builtins.int
+    FAILURE_FIELD_NUMBER: _builtins.int
+    ALLOCATIONS_FIELD_NUMBER: _builtins.int
+    POD_ALLOCATION_FIELD_NUMBER: _builtins.int
+    PLUGIN_CALLS_FIELD_NUMBER: _builtins.int
+    UNSEALED_FIELD_NUMBER: _builtins.int
+    instance_id: _builtins.str
+    """The process that answers."""
+    unsealed: _builtins.bool
+    """Whether something that cannot be undone was left to Seal. Then the part is not durable yet."""
+    @_builtins.property
+    def failure(self) -> Global___AllocationFailure:
+        """Why it failed; unset if it succeeded."""
+
+    @_builtins.property
+    def allocations(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.ContainerAllocation]:
+        """What each container of the pod holds at this provider now."""
+
+    @_builtins.property
+    def pod_allocation(self) -> _types_pb2.PodAllocation:
+        """What the pod holds as a whole."""
+
+    @_builtins.property
+    def plugin_calls(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.PluginCall]:
+        """The calls made to device plugins, in order."""
+
+    def __init__(
+        self,
+        *,
+        instance_id: _builtins.str = ...,
+        failure: Global___AllocationFailure | None = ...,
+        allocations: _abc.Iterable[_types_pb2.ContainerAllocation] | None = ...,
+        pod_allocation: _types_pb2.PodAllocation | None = ...,
+        plugin_calls: _abc.Iterable[_types_pb2.PluginCall] | None = ...,
+        unsealed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["failure", b"failure", "pod_allocation", b"pod_allocation"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocations", b"allocations", "failure", b"failure", "instance_id", b"instance_id", "plugin_calls", b"plugin_calls", "pod_allocation", b"pod_allocation", "unsealed", b"unsealed"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AllocatePodResponse: _TypeAlias = AllocatePodResponse  # noqa: Y015
+
+@_typing.final
+class SealRequest(_message.Message):
+    """Does what cannot be undone."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ADMISSION_ID_FIELD_NUMBER: _builtins.int
+    POD_FIELD_NUMBER: _builtins.int
+    admission_id: _builtins.str
+    """The admission."""
+    pod: _builtins.bytes
+    """The serialised v1.Pod, byte for byte as the caller sent it."""
+    def __init__(
+        self,
+        *,
+        admission_id: _builtins.str = ...,
+        pod: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["admission_id", b"admission_id", "pod", b"pod"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SealRequest: _TypeAlias = SealRequest  # noqa: Y015
+
+@_typing.final
+class SealResponse(_message.Message):
+    """What the pod holds now."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -347,93 +570,7 @@ class AllocateResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___AllocateResponse: _TypeAlias = AllocateResponse  # noqa: Y015
-
-@_typing.final
-class AllocatePodRequest(_message.Message):
-    """Takes what a pod with pod-level resources asks for."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    ADMISSION_ID_FIELD_NUMBER: _builtins.int
-    POD_FIELD_NUMBER: _builtins.int
-    AFFINITY_FIELD_NUMBER: _builtins.int
-    LAST_FIELD_NUMBER: _builtins.int
-    DRY_RUN_FIELD_NUMBER: _builtins.int
-    admission_id: _builtins.str
-    """The admission that this belongs to."""
-    pod: _builtins.bytes
-    """The serialised v1.Pod, byte for byte as the caller sent it."""
-    last: _builtins.bool
-    """Whether this is the last allocation of the admission: make the part durable as prepared."""
-    dry_run: _builtins.bool
-    """Whether nothing is to be kept: no plugin may be asked for an allocation."""
-    @_builtins.property
-    def affinity(self) -> _types_pb2.Hint:
-        """The affinity that the merge chose for the pod."""
-
-    def __init__(
-        self,
-        *,
-        admission_id: _builtins.str = ...,
-        pod: _builtins.bytes = ...,
-        affinity: _types_pb2.Hint | None = ...,
-        last: _builtins.bool = ...,
-        dry_run: _builtins.bool = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["admission_id", b"admission_id", "affinity", b"affinity", "dry_run", b"dry_run", "last", b"last", "pod", b"pod"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___AllocatePodRequest: _TypeAlias = AllocatePodRequest  # noqa: Y015
-
-@_typing.final
-class AllocatePodResponse(_message.Message):
-    """What the pod holds after the allocation."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    INSTANCE_ID_FIELD_NUMBER: _builtins.int
-    FAILURE_FIELD_NUMBER: _builtins.int
-    ALLOCATIONS_FIELD_NUMBER: _builtins.int
-    POD_ALLOCATION_FIELD_NUMBER: _builtins.int
-    PLUGIN_CALLS_FIELD_NUMBER: _builtins.int
-    instance_id: _builtins.str
-    """The process that answers."""
-    @_builtins.property
-    def failure(self) -> Global___AllocationFailure:
-        """Why it failed; unset if it succeeded."""
-
-    @_builtins.property
-    def allocations(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.ContainerAllocation]:
-        """What each container of the pod holds at this provider now."""
-
-    @_builtins.property
-    def pod_allocation(self) -> _types_pb2.PodAllocation:
-        """What the pod holds as a whole."""
-
-    @_builtins.property
-    def plugin_calls(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.PluginCall]:
-        """The calls made to device plugins, in order."""
-
-    def __init__(
-        self,
-        *,
-        instance_id: _builtins.str = ...,
-        failure: Global___AllocationFailure | None = ...,
-        allocations: _abc.Iterable[_types_pb2.ContainerAllocation] | None = ...,
-        pod_allocation: _types_pb2.PodAllocation | None = ...,
-        plugin_calls: _abc.Iterable[_types_pb2.PluginCall] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["failure", b"failure", "pod_allocation", b"pod_allocation"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocations", b"allocations", "failure", b"failure", "instance_id", b"instance_id", "plugin_calls", b"plugin_calls", "pod_allocation", b"pod_allocation"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___AllocatePodResponse: _TypeAlias = AllocatePodResponse  # noqa: Y015
+Global___SealResponse: _TypeAlias = SealResponse  # noqa: Y015
 
 @_typing.final
 class CommitRequest(_message.Message):

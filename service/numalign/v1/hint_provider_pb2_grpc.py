@@ -63,6 +63,11 @@ class HintProviderStub:
                 request_serializer=numalign_dot_v1_dot_hint__provider__pb2.AllocatePodRequest.SerializeToString,
                 response_deserializer=numalign_dot_v1_dot_hint__provider__pb2.AllocatePodResponse.FromString,
                 _registered_method=True)
+        self.Seal = channel.unary_unary(
+                '/numalign.v1.HintProvider/Seal',
+                request_serializer=numalign_dot_v1_dot_hint__provider__pb2.SealRequest.SerializeToString,
+                response_deserializer=numalign_dot_v1_dot_hint__provider__pb2.SealResponse.FromString,
+                _registered_method=True)
         self.Commit = channel.unary_unary(
                 '/numalign.v1.HintProvider/Commit',
                 request_serializer=numalign_dot_v1_dot_hint__provider__pb2.CommitRequest.SerializeToString,
@@ -152,6 +157,14 @@ class HintProviderServicer:
 
     def AllocatePod(self, request, context):
         """Takes, tentatively, what a pod with pod-level resources asks for.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Seal(self, request, context):
+        """Does what cannot be undone, after every provider has agreed, and makes the part durable as
+        prepared. Asked only of a provider whose last Allocate said that it is unsealed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -254,6 +267,11 @@ def add_HintProviderServicer_to_server(servicer, server):
                     servicer.AllocatePod,
                     request_deserializer=numalign_dot_v1_dot_hint__provider__pb2.AllocatePodRequest.FromString,
                     response_serializer=numalign_dot_v1_dot_hint__provider__pb2.AllocatePodResponse.SerializeToString,
+            ),
+            'Seal': grpc.unary_unary_rpc_method_handler(
+                    servicer.Seal,
+                    request_deserializer=numalign_dot_v1_dot_hint__provider__pb2.SealRequest.FromString,
+                    response_serializer=numalign_dot_v1_dot_hint__provider__pb2.SealResponse.SerializeToString,
             ),
             'Commit': grpc.unary_unary_rpc_method_handler(
                     servicer.Commit,
@@ -445,6 +463,33 @@ class HintProvider:
             '/numalign.v1.HintProvider/AllocatePod',
             numalign_dot_v1_dot_hint__provider__pb2.AllocatePodRequest.SerializeToString,
             numalign_dot_v1_dot_hint__provider__pb2.AllocatePodResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Seal(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/numalign.v1.HintProvider/Seal',
+            numalign_dot_v1_dot_hint__provider__pb2.SealRequest.SerializeToString,
+            numalign_dot_v1_dot_hint__provider__pb2.SealResponse.FromString,
             options,
             channel_credentials,
             insecure,

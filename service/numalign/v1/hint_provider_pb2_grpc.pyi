@@ -49,6 +49,10 @@ class HintProviderStub:
     """Takes, tentatively, what one container asks for."""
     AllocatePod: _grpc.UnaryUnaryMultiCallable[_hint_provider_pb2.AllocatePodRequest, _hint_provider_pb2.AllocatePodResponse]
     """Takes, tentatively, what a pod with pod-level resources asks for."""
+    Seal: _grpc.UnaryUnaryMultiCallable[_hint_provider_pb2.SealRequest, _hint_provider_pb2.SealResponse]
+    """Does what cannot be undone, after every provider has agreed, and makes the part durable as
+    prepared. Asked only of a provider whose last Allocate said that it is unsealed.
+    """
     Commit: _grpc.UnaryUnaryMultiCallable[_hint_provider_pb2.CommitRequest, _hint_provider_pb2.CommitResponse]
     """The admission is recorded: its part is final. Unknown ids are not an error."""
     Abort: _grpc.UnaryUnaryMultiCallable[_hint_provider_pb2.AbortRequest, _hint_provider_pb2.AbortResponse]
@@ -89,6 +93,10 @@ class HintProviderAsyncStub(HintProviderStub):
     """Takes, tentatively, what one container asks for."""
     AllocatePod: _aio.UnaryUnaryMultiCallable[_hint_provider_pb2.AllocatePodRequest, _hint_provider_pb2.AllocatePodResponse]  # type: ignore[assignment]
     """Takes, tentatively, what a pod with pod-level resources asks for."""
+    Seal: _aio.UnaryUnaryMultiCallable[_hint_provider_pb2.SealRequest, _hint_provider_pb2.SealResponse]  # type: ignore[assignment]
+    """Does what cannot be undone, after every provider has agreed, and makes the part durable as
+    prepared. Asked only of a provider whose last Allocate said that it is unsealed.
+    """
     Commit: _aio.UnaryUnaryMultiCallable[_hint_provider_pb2.CommitRequest, _hint_provider_pb2.CommitResponse]  # type: ignore[assignment]
     """The admission is recorded: its part is final. Unknown ids are not an error."""
     Abort: _aio.UnaryUnaryMultiCallable[_hint_provider_pb2.AbortRequest, _hint_provider_pb2.AbortResponse]  # type: ignore[assignment]
@@ -156,6 +164,16 @@ class HintProviderServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_hint_provider_pb2.AllocatePodResponse, _abc.Awaitable[_hint_provider_pb2.AllocatePodResponse]]:
         """Takes, tentatively, what a pod with pod-level resources asks for."""
+
+    @_abc_1.abstractmethod
+    def Seal(
+        self,
+        request: _hint_provider_pb2.SealRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_hint_provider_pb2.SealResponse, _abc.Awaitable[_hint_provider_pb2.SealResponse]]:
+        """Does what cannot be undone, after every provider has agreed, and makes the part durable as
+        prepared. Asked only of a provider whose last Allocate said that it is unsealed.
+        """
 
     @_abc_1.abstractmethod
     def Commit(

@@ -1,0 +1,1 @@
+"""Generated messages and stubs of deviceplugin v1beta1."""

@@ -1,0 +1,1 @@
+"""Generated messages and stubs of pluginregistration v1."""
