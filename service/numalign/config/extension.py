@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalign.config.defaults import Defaults
+from numalign.config.device_plugins import read_device_plugins
 from numalign.config.inventory import read_inventory
 from numalign.config.reservation import is_reservable
 from numalign.config.serving import read_address, read_endpoints, read_sockets, socket_path
 from numalign.config.settings import (
     Compatibility,
+    DevicePluginSettings,
+    DeviceSource,
     FailurePolicy,
     LogFormat,
     LogLevel,
@@ -38,7 +41,8 @@ from numalign.model.settings import StaticResource
 
 EXTENSION_KEYS = (
     "compatibility", "validation", "runtimeDirectory", "stateDirectory", "sockets", "endpoints",
-    "machine", "devices", "nodeAllocatableReservation", "providers", "providerTimeout",
+    "machine", "devices", "devicePlugins", "nodeAllocatableReservation", "providers",
+    "providerTimeout",
     "queueDepth", "historyLength", "metrics", "log", "owner",
 )  # fmt: skip
 
@@ -63,6 +67,7 @@ class Extension:
     endpoints: Mapping[Service, Path]
     machine: MachineSource
     devices: tuple[StaticResource, ...]
+    device_plugins: DevicePluginSettings
     stated_reservation: Mapping[str, Quantity] | None
     providers: tuple[ProviderSettings, ...]
     provider_timeout: float
@@ -87,6 +92,7 @@ def read_extension(section: Section, defaults: Defaults) -> Extension:
         endpoints=read_endpoints(section.section("endpoints"), runtime),
         machine=_machine(section, defaults.base_directory),
         devices=_devices(section, defaults),
+        device_plugins=_device_plugins(section),
         stated_reservation=_reservation(section),
         providers=_providers(section, timeout),
         provider_timeout=timeout,
@@ -141,6 +147,13 @@ def _devices(section: Section, defaults: Defaults) -> tuple[StaticResource, ...]
     outside = Section(document, str(path), section.problems)
     outside.refuse_unknown(("devices",))
     return read_inventory(outside, "devices")
+
+
+def _device_plugins(section: Section) -> DevicePluginSettings:
+    settings = read_device_plugins(section.section("devicePlugins"))
+    if settings.mode is not DeviceSource.STATIC and section.raw("devices"):
+        section.wrong("devices", f"cannot be given with devicePlugins.mode {settings.mode.value}")
+    return settings
 
 
 def _reservation(section: Section) -> Mapping[str, Quantity] | None:

@@ -59,6 +59,7 @@ def settings_from_document(document: object, defaults: Defaults) -> Settings:
         validation=extension.validation,
         machine=extension.machine,
         devices=extension.devices,
+        device_plugins=extension.device_plugins,
         providers=extension.providers,
         provider_timeout=extension.provider_timeout,
         queue_depth=extension.queue_depth,

@@ -47,6 +47,14 @@ class FailurePolicy(StrEnum):
     IGNORE = "Ignore"
 
 
+class DeviceSource(StrEnum):
+    """Where devices come from: the configuration, plugins that register here, or a kubelet."""
+
+    STATIC = "static"
+    HOST = "host"
+    OBSERVER = "observer"
+
+
 class LogLevel(StrEnum):
     """The least important lines that are written."""
 
@@ -135,6 +143,23 @@ class ProviderSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DevicePluginSettings:
+    """Where devices come from, and how long plugins are waited for. Times are in seconds.
+
+    `directory` holds the registration socket and the plugins' own sockets; `plugins_registry`
+    is what the plugin watcher looks at, None: nothing. A resource that was known before the
+    start is waited for until `report_deadline`; pods that ask for it meanwhile may ask again
+    after `retry_after`.
+    """
+
+    mode: DeviceSource = DeviceSource.STATIC
+    directory: Path = Path("/var/lib/kubelet/device-plugins")
+    plugins_registry: Path | None = Path("/var/lib/kubelet/plugins_registry")
+    report_deadline: float = 300.0
+    retry_after: float = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The whole configuration, checked. `warnings` are for the log at start.
 
@@ -151,6 +176,7 @@ class Settings:
     validation: Validation
     machine: MachineSource
     devices: tuple[StaticResource, ...]
+    device_plugins: DevicePluginSettings
     providers: tuple[ProviderSettings, ...]
     provider_timeout: float
     queue_depth: int

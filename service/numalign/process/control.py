@@ -97,6 +97,7 @@ _PATHS = {
     "compatibility": "numalign.compatibility",
     "machine": "numalign.machine",
     "devices": "numalign.devices",
+    "device_plugins": "numalign.devicePlugins",
     "providers": "numalign.providers",
     "provider_timeout": "numalign.providerTimeout",
     "queue_depth": "numalign.queueDepth",

@@ -14,6 +14,8 @@ from numalign.config.from_document import settings_from_document
 from numalign.config.settings import (
     Address,
     Compatibility,
+    DevicePluginSettings,
+    DeviceSource,
     FailurePolicy,
     LogFormat,
     LogLevel,
@@ -55,6 +57,7 @@ numalign:
     allocate_error: no such thing
     plugin: absent
   - resource: example.com/nic
+  devicePlugins: {reportDeadline: 90s, retryAfter: 1s}
   nodeAllocatableReservation: {cpu: 1, hugepages-2Mi: 4Mi}
   providers:
   - {name: licences, endpoint: /run/c.sock, timeout: 200ms, failurePolicy: Ignore}
@@ -101,6 +104,7 @@ def test_whole_section(settings: Read) -> None:
         ),
         StaticResource(resource="example.com/nic"),
     )
+    assert read.device_plugins == DevicePluginSettings(report_deadline=90.0, retry_after=1.0)
     assert read.cpu.reserved_milli_cpu == 1000
     assert read.providers == (
         ProviderSettings(
@@ -137,6 +141,13 @@ def test_defaults(settings: Read) -> None:
     }
     assert read.machine == MachineRoot(Path("/"))
     assert (read.devices, read.providers) == ((), ())
+    assert read.device_plugins == DevicePluginSettings(
+        mode=DeviceSource.STATIC,
+        directory=Path("/var/lib/kubelet/device-plugins"),
+        plugins_registry=Path("/var/lib/kubelet/plugins_registry"),
+        report_deadline=300.0,
+        retry_after=2.0,
+    )
     assert (read.provider_timeout, read.queue_depth, read.history_length) == (5.0, 256, 4096)
     assert read.metrics == MetricsSettings()
     assert read.metrics.address_of(Service.CPU) is None
