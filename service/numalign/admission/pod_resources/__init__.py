@@ -1,0 +1,1 @@
+"""The kubelet's pod resources interface, answered from what numalign admitted."""
