@@ -1,0 +1,87 @@
+"""Reaching the services: their sockets, channels to them, and calls that name who is missing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from grpc import StatusCode
+from grpc.aio import AioRpcError, Channel
+
+from numalign.cli.options import Reach, environment
+from numalign.config.settings import Service
+from numalign.errors import ConfigError, Unavailable
+from numalign.rpc.channel import open_channel
+
+T = TypeVar("T")
+
+
+class Unreachable(Unavailable):
+    """Nobody listens on a service's socket; `reason` is the system's word for it."""
+
+    def __init__(self, service: Service, socket: Path, reason: str) -> None:
+        super().__init__(
+            f"cannot reach the {service.value} service at {socket}: {reason} "
+            '(is "numalign serve" running? --socket names another place)'
+        )
+        self.reason = reason
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run a command's calls to their end."""
+    return asyncio.run(work)
+
+
+def sockets_of(reach: Reach) -> dict[Service, Path]:
+    """The socket of every service.
+
+    Named by `--socket` they lie beside the one of Admission; else by the configuration; else
+    they are where numalign puts them by default. Raises ConfigError where that cannot be told.
+    """
+    if reach.socket is not None:
+        socket = Path(str(reach.socket).removeprefix("unix://")).absolute()
+        beside = {service: socket.with_name(f"{service.value}.sock") for service in Service}
+        return {**beside, Service.ADMISSION: socket}
+    env, is_root = environment()
+    if reach.config is not None:
+        from numalign.config.loader import load_settings  # noqa: PLC0415 - reads YAML
+
+        return dict(load_settings(reach.config, env, is_root).endpoints)
+    from numalign.config.defaults import default_directories  # noqa: PLC0415 - only here
+
+    directory = default_directories(env, is_root).runtime
+    if directory is None:
+        raise ConfigError("--socket: must be given: neither HOME nor an XDG directory is set")
+    return {service: directory / f"{service.value}.sock" for service in Service}
+
+
+@asynccontextmanager
+async def channel_to(socket: Path) -> AsyncGenerator[Channel]:
+    """A channel to the service on `socket`, closed in the end."""
+    channel = open_channel(socket)
+    try:
+        yield channel
+    finally:
+        await channel.close()
+
+
+async def answer(service: Service, socket: Path, call: Awaitable[T]) -> T:
+    """Await a call. Raises Unreachable naming the service and its socket if nobody listens."""
+    try:
+        return await call
+    except AioRpcError as error:
+        reason = _why_unreachable(error)
+        if reason is None:
+            raise
+        raise Unreachable(service, socket, reason) from error
+
+
+def _why_unreachable(error: AioRpcError) -> str | None:
+    """Why no connection was made; None for a failure that the service itself reported."""
+    details = error.details() or ""
+    if error.code() is not StatusCode.UNAVAILABLE or not details.startswith("failed to connect"):
+        return None
+    return details.rpartition(": ")[2].partition(" (")[0]

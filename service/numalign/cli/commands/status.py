@@ -1,0 +1,170 @@
+"""`numalign status`: who is admitted, and how services and providers stand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from grpc.aio import AioRpcError
+from rich.text import Text
+
+from numalign.cli.calls import Unreachable, answer, channel_to, run, sockets_of
+from numalign.cli.failure import describe_status, say
+from numalign.cli.options import current_reach, examples, output_option, reach_options
+from numalign.cli.output import emit, plain
+from numalign.cli.tables.admissions import admissions_table
+from numalign.cli.tables.services import ServiceState, providers_table, services_table
+from numalign.cli.verdicts import Exit
+from numalign.config.settings import Service
+from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import control_pb2 as ct
+from numalign.v1 import topology_pb2 as tm
+from numalign.v1.admission_pb2_grpc import AdmissionStub
+from numalign.v1.control_pb2_grpc import ControlStub
+from numalign.v1.topology_pb2_grpc import TopologyManagerStub
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeStatus:
+    """Everything that was asked; `problems` say what was not answered."""
+
+    services: tuple[ServiceState, ...]
+    admissions: ad.ListAdmissionsResponse | None
+    providers: tm.ListHintProvidersResponse | None
+    problems: tuple[str, ...]
+
+
+@click.command(
+    epilog=examples(
+        "numalign status", "numalign status --socket /run/numalign/admission.sock -o yaml"
+    )
+)
+@click.option("--owner", default="", metavar="NAME", help="Only pods of this owner.")
+@reach_options
+@output_option
+def status(owner: str) -> None:
+    """Show who is admitted with what, and how services and hint providers stand.
+
+    Exit codes: 0 if everything answered, 1 if not.
+    """
+    reach = current_reach()
+    found = run(read_status(sockets_of(reach), owner, reach.timeout))
+    emit(document_of(found), lambda: _draw(found))
+    say(found.problems)
+    if found.problems:
+        click.get_current_context().exit(Exit.ERROR)
+
+
+async def read_status(sockets: Mapping[Service, Path], owner: str, seconds: float) -> NodeStatus:
+    """Ask every service at once; those that are down do not keep the others from answering."""
+    (admissions, providers), services = await asyncio.gather(
+        asyncio.gather(
+            _admissions(sockets[Service.ADMISSION], owner, seconds),
+            _providers(sockets[Service.TOPOLOGY], seconds),
+        ),
+        asyncio.gather(
+            *(_service(service, socket, seconds) for service, socket in sockets.items())
+        ),
+    )
+    problems = [
+        f"{service.value} service at {sockets[service]}: {why}"
+        for service, why in (
+            (Service.ADMISSION, admissions),
+            (Service.TOPOLOGY, providers),
+            *((state.service, state.why_not) for state in services),
+        )
+        if isinstance(why, str) and why
+    ]
+    return NodeStatus(
+        services=tuple(services),
+        admissions=None if isinstance(admissions, str) else admissions,
+        providers=None if isinstance(providers, str) else providers,
+        problems=tuple(dict.fromkeys(problems)),
+    )
+
+
+def document_of(found: NodeStatus) -> dict[str, object]:
+    """The status as plain data; null stands for what was not answered."""
+    return {
+        "admissions": None if found.admissions is None else plain(found.admissions),
+        "providers": None if found.providers is None else plain(found.providers)["providers"],
+        "services": [
+            {
+                "service": state.service.value,
+                "socket": state.socket,
+                "status": None if state.status is None else plain(state.status),
+                "error": state.why_not,
+            }
+            for state in found.services
+        ],
+    }
+
+
+async def _admissions(
+    socket: Path,
+    owner: str,
+    seconds: float,
+) -> ad.ListAdmissionsResponse | str:
+    async with channel_to(socket) as channel:
+        request = ad.ListAdmissionsRequest(owner=owner)
+        call = AdmissionStub(channel).ListAdmissions(request, timeout=seconds)
+        try:
+            return await answer(Service.ADMISSION, socket, call)
+        except (AioRpcError, Unreachable) as error:
+            return _why(error)
+
+
+async def _providers(
+    socket: Path,
+    seconds: float,
+) -> tm.ListHintProvidersResponse | str:
+    async with channel_to(socket) as channel:
+        request = tm.ListHintProvidersRequest()
+        call = TopologyManagerStub(channel).ListHintProviders(request, timeout=seconds)
+        try:
+            return await answer(Service.TOPOLOGY, socket, call)
+        except (AioRpcError, Unreachable) as error:
+            return _why(error)
+
+
+async def _service(
+    service: Service,
+    socket: Path,
+    seconds: float,
+) -> ServiceState:
+    async with channel_to(socket) as channel:
+        call = ControlStub(channel).GetStatus(ct.GetStatusRequest(), timeout=seconds)
+        try:
+            return ServiceState(service, str(socket), await answer(service, socket, call))
+        except (AioRpcError, Unreachable) as error:
+            return ServiceState(service, str(socket), None, _why(error))
+
+
+def _why(error: AioRpcError | Unreachable) -> str:
+    return error.reason if isinstance(error, Unreachable) else "; ".join(describe_status(error))
+
+
+def _draw(found: NodeStatus) -> Iterator[RenderableType]:
+    if found.admissions is not None:
+        listed = found.admissions
+        if listed.admissions:
+            yield admissions_table(listed.admissions)
+        else:
+            yield Text("no pods are admitted")
+        yield Text(f"\nshared CPUs {listed.shared_cpus or '-'}   revision {listed.revision}\n")
+    yield services_table(found.services)
+    reports = {
+        report: None for state in found.services if state.status for report in state.status.reports
+    }
+    for report in reports:
+        yield Text(f"note: {report}", style="yellow")
+    if found.providers is not None:
+        yield Text()
+        yield providers_table(found.providers.providers)

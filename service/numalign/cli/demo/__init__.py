@@ -1,0 +1,1 @@
+"""The demonstration: five services on a made-up machine, admitting sample pods."""

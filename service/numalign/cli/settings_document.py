@@ -1,0 +1,145 @@
+"""Settings as the document that they could have come from, with every default written out.
+
+Separate from the commands because it is a pure function that tests hold against the loader:
+reading the document again gives the same settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from numalign.config.settings import (
+    Address,
+    MachineFile,
+    MachineInline,
+    MachineRoot,
+    MachineSource,
+    Settings,
+)
+from numalign.machine.schema import document_of_machine
+from numalign.model.quantity import Quantity
+from numalign.model.settings import StaticDevice, StaticResource
+
+
+def settings_document(settings: Settings) -> dict[str, Any]:
+    """The KubeletConfiguration with its `numalign` section that says what `settings` do.
+
+    Kubelet keys that decide nothing stay as they were written. Gates are those that differ
+    from their defaults, since the others are the version's business.
+    """
+    document: dict[str, Any] = {
+        **settings.kubelet,
+        "topologyManagerPolicy": settings.topology.policy,
+        "topologyManagerScope": settings.topology.scope,
+        "topologyManagerPolicyOptions": dict(settings.topology.policy_options),
+        "cpuManagerPolicy": settings.cpu.policy,
+        "cpuManagerPolicyOptions": dict(settings.cpu.policy_options),
+        "memoryManagerPolicy": settings.memory.policy,
+        "reservedMemory": [
+            {"numaNode": entry.numa_node, "limits": _quantities(entry.limits)}
+            for entry in settings.memory.reserved_memory
+        ],
+    }
+    if settings.cpu.reserved_cpus:
+        document["reservedSystemCPUs"] = settings.cpu.reserved_cpus
+    document["numalign"] = _extension(settings)
+    return document
+
+
+def _extension(settings: Settings) -> dict[str, Any]:
+    reservation: dict[str, str] = _quantities(settings.memory.node_allocatable_reservation)
+    if settings.cpu.reserved_milli_cpu is not None:
+        reservation["cpu"] = Quantity.from_milli(settings.cpu.reserved_milli_cpu).canonical()
+    return {
+        "compatibility": settings.compatibility.value,
+        "validation": settings.validation.value,
+        "runtimeDirectory": str(settings.runtime_directory),
+        "stateDirectory": str(settings.state_directory),
+        "sockets": _without_none(
+            {
+                "mode": f"{settings.sockets.mode:04o}",
+                "owner": settings.sockets.owner,
+                "group": settings.sockets.group,
+            }
+        ),
+        "endpoints": {service.value: str(path) for service, path in settings.endpoints.items()},
+        "machine": _machine(settings.machine),
+        "devices": [_resource(resource) for resource in settings.devices],
+        "nodeAllocatableReservation": reservation,
+        "providers": [
+            {
+                "name": provider.name,
+                "endpoint": str(provider.socket),
+                "timeout": _seconds(provider.timeout),
+                "failurePolicy": provider.failure_policy.value,
+            }
+            for provider in settings.providers
+        ],
+        "providerTimeout": _seconds(settings.provider_timeout),
+        "queueDepth": settings.queue_depth,
+        "historyLength": settings.history_length,
+        "metrics": _without_none(
+            {
+                "address": _address(settings.metrics.address),
+                "services": {
+                    service.value: _address(address)
+                    for service, address in settings.metrics.services.items()
+                }
+                or None,
+            }
+        ),
+        "log": {"level": settings.log.level.value, "format": settings.log.format.value},
+        "owner": settings.owner,
+    }
+
+
+def _machine(source: MachineSource) -> dict[str, Any]:
+    match source:
+        case MachineRoot(path):
+            return {"root": str(path)}
+        case MachineFile(path):
+            return {"file": str(path)}
+        case MachineInline(machine):
+            return document_of_machine(machine)
+
+
+def _resource(resource: StaticResource) -> dict[str, Any]:
+    return _without_none(
+        {
+            "resource": resource.resource,
+            "devices": [_device(device) for device in resource.devices],
+            "preferred_allocation": resource.preferred_allocation.value,
+            "allocate_error": resource.allocate_error,
+            "plugin": resource.plugin.value,
+        }
+    )
+
+
+def _device(device: StaticDevice) -> dict[str, Any]:
+    return _without_none(
+        {
+            "id": device.id,
+            "numa_nodes": None if device.numa_nodes is None else list(device.numa_nodes),
+            "healthy": device.healthy,
+        }
+    )
+
+
+def _quantities(amounts: Mapping[str, Quantity]) -> dict[str, str]:
+    return {name: amount.canonical() for name, amount in amounts.items()}
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.9f}".rstrip("0").rstrip(".") + "s"
+
+
+def _address(address: Address | None) -> str | None:
+    if address is None:
+        return None
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    return f"{host}:{address.port}"
+
+
+def _without_none(mapping: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in mapping.items() if value is not None}

@@ -1,0 +1,1 @@
+"""What people read: tables and drawings of messages, as pure functions."""

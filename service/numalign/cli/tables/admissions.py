@@ -1,0 +1,33 @@
+"""Who is admitted, and what each container holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.table import Table
+
+from numalign.cli.tables.allocation import cpus_cell, devices_cell, memory_cell
+from numalign.v1 import types_pb2 as pb
+
+
+def admissions_table(records: Iterable[pb.AdmissionRecord]) -> Table:
+    """A row for each container, the pod's own columns on its first one."""
+    table = Table("pod", "owner", "QoS", "container", "CPUs", "memory", "devices", box=None)
+    for record in records:
+        pod = [f"{record.namespace}/{record.name}", record.owner, record.qos_class]
+        whole = record.pod_allocation
+        if whole.cpus or whole.memory:
+            table.add_row(*pod, "(the pod)", cpus_cell(whole.cpus), memory_cell(whole.memory), "-")
+            pod = ["", "", ""]
+        for held in record.allocations:
+            table.add_row(
+                *pod,
+                held.container,
+                cpus_cell(held.cpus),
+                memory_cell(held.memory),
+                devices_cell(held.devices),
+            )
+            pod = ["", "", ""]
+    for column in table.columns:
+        column.overflow = "fold"
+    return table
