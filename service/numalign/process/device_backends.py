@@ -1,0 +1,96 @@
+"""Where the device provider's devices come from: one backend for each mode, chosen once.
+
+Separate from the provider parts, which put a ledger and a servicer around whatever it is. A
+backend gives the inventory to start with and the port to the plugins; once the ledger is open
+it is told, and from then on it reports what changes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from numalign.config.settings import DeviceSource, Settings
+from numalign.device.engine import DeviceEngine
+from numalign.device.inventory import Inventory
+from numalign.device.ports import DevicePlugins
+from numalign.device.state import DeviceState
+from numalign.device.static_plugins import StaticPlugins, static_inventory
+from numalign.device.static_reload import reloaded
+from numalign.device.strategies import DeviceStrategies
+from numalign.errors import ConfigError
+from numalign.process.part import nothing, nothing_changed
+from numalign.provider.ledger import Ledger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceLife:
+    """What a backend does while the provider runs; see the fields of `Part` by these names."""
+
+    serving: Callable[[], Awaitable[None]] = nothing
+    reload: Callable[[Settings], Awaitable[tuple[str, ...]]] = nothing_changed
+    close: Callable[[], Awaitable[None]] = nothing
+
+
+class DeviceBackend(Protocol):
+    """A source of devices."""
+
+    @property
+    def plugins(self) -> DevicePlugins:
+        """Whom the engine asks about devices of a resource."""
+
+    def inventory(self) -> Inventory:
+        """What is known at the start."""
+
+    def strategies(self, chosen: DeviceStrategies) -> DeviceStrategies:
+        """The engine's strategies, as they are to be with devices from here."""
+
+    def attach(self, engine: DeviceEngine, ledger: Ledger[DeviceState]) -> DeviceLife:
+        """The books are open: changes go to them from now on. Raises StartError."""
+
+
+class StaticBackend:
+    """Devices that the configuration describes."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._configured = settings.devices
+        self.plugins = StaticPlugins(settings.devices)
+
+    def inventory(self) -> Inventory:
+        """Every configured device."""
+        return static_inventory(self._configured)
+
+    def strategies(self, chosen: DeviceStrategies) -> DeviceStrategies:
+        """As chosen: a configuration that lacks a resource is not waited for."""
+        return chosen
+
+    def attach(self, engine: DeviceEngine, ledger: Ledger[DeviceState]) -> DeviceLife:
+        """Devices change by a reload alone."""
+        started = time.monotonic()
+
+        async def reload(settings: Settings) -> tuple[str, ...]:
+            before, after = self._configured, settings.devices
+            if after == before:
+                return ()
+            now = time.monotonic() - started
+
+            def noted(state: DeviceState) -> DeviceState:
+                engine.update_inventory(reloaded(engine.inventory, before, after, now))
+                self.plugins.configure(after)
+                return engine.noted(state)
+
+            self._configured = after
+            await ledger.facts_changed(noted)
+            return ("numalign.devices",)
+
+        return DeviceLife(reload=reload)
+
+
+def device_backend(settings: Settings) -> DeviceBackend:
+    """The backend that `numalign.devicePlugins.mode` names."""
+    mode = settings.device_plugins.mode
+    if mode is DeviceSource.STATIC:
+        return StaticBackend(settings)
+    raise ConfigError(f"numalign.devicePlugins.mode: this version has no mode {mode.value}")
