@@ -13,6 +13,7 @@ nothing was kept.
      ├── QueueFull             too many admissions are waiting       RESOURCE_EXHAUSTED
      ├── RevisionTooOld        a watch starts before the history     OUT_OF_RANGE
      ├── Fault                 the pod cannot be judged              (a rejection with our text)
+     ├── Deferred              the pod cannot be judged yet          (the verdict DEFERRED)
      ├── StateError            the state file cannot be used         (the service does not start)
      ├── ConfigError           the configuration is wrong            (the service does not start)
      └── StartError            a start check refuses                 (the service does not start)
@@ -81,6 +82,19 @@ class Fault(NumalignError):
     Base of the typed faults of the deciding parts. The pod is answered with reason
     `UnexpectedAdmissionError` and this text.
     """
+
+
+class Deferred(NumalignError):
+    """Nothing is wrong with the pod, but it is too early to judge it; nothing is kept.
+
+    `reason` is a word to match on; the message says what is waited for. The caller may ask
+    again after `retry_after` seconds.
+    """
+
+    def __init__(self, reason: str, message: str, retry_after: float) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.retry_after = retry_after
 
 
 class StateError(NumalignError):

@@ -67,11 +67,15 @@ class Hinted(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Allocated(Generic[S]):
-    """The outcome of one allocation; `state` keeps what a failed one left taken."""
+    """The outcome of one allocation; `state` keeps what a failed one left taken.
+
+    `unsealed`: the pod holds something that `seal` has yet to do what cannot be undone for.
+    """
 
     state: S
     failure: AllocationFailure | None = None
     plugin_calls: tuple[PluginCall, ...] = ()
+    unsealed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -147,11 +147,13 @@ class Ledger(Generic[S]):
         *,
         last: bool,
         dry_run: bool,
+        seal_later: bool = False,
     ) -> Allocated[S]:
         """Take what a container, or (None) the pod, asks for.
 
         With `last`, and unless it is a dry run, the part is on disk as prepared when this
-        returns without a failure.
+        returns without a failure; but with `seal_later`, an outcome that is `unsealed` waits
+        for `seal`.
         """
         async with self._lock:
             tentative = self._open(admission_id, pod)
@@ -165,14 +167,26 @@ class Ledger(Generic[S]):
             tentative.state = outcome.state
             if outcome.failure is not None or not last or dry_run:
                 return outcome
-            sealed = await self._engine.seal(tentative.state, pod)
-            tentative.state = sealed.state
-            outcome = Allocated(
+            if outcome.unsealed and seal_later:
+                return outcome
+            sealed = await self._seal(tentative, pod)
+            return Allocated(
                 sealed.state, sealed.failure, outcome.plugin_calls + sealed.plugin_calls
             )
-            if sealed.failure is None:
-                await self._prepare(tentative)
-            return outcome
+
+    async def seal(self, admission_id: AdmissionId, pod: Pod) -> Allocated[S]:
+        """Do what cannot be undone for an admission that was left unsealed.
+
+        The part is on disk as prepared when this returns without a failure. Raises
+        Unavailable where the admission is not open.
+        """
+        async with self._lock:
+            tentative = self._books.tentative
+            if tentative is None or tentative.admission_id != admission_id:
+                raise Unavailable(
+                    f"provider {self._engine.name}: admission {admission_id} is not open"
+                )
+            return await self._seal(tentative, pod)
 
     async def commit(self, admission_id: AdmissionId) -> None:
         """The admission is recorded: forget how to undo it."""
@@ -265,6 +279,13 @@ class Ledger(Generic[S]):
             if payload != self._books.payload:
                 await self._store.save(payload)
                 self._books.payload = payload
+
+    async def _seal(self, tentative: _Tentative[S], pod: Pod) -> Allocated[S]:
+        sealed = await self._engine.seal(tentative.state, pod)
+        tentative.state = sealed.state
+        if sealed.failure is None:
+            await self._prepare(tentative)
+        return sealed
 
     def _open(self, admission_id: AdmissionId, pod: Pod) -> _Tentative[S]:
         self._refuse_in_doubt()

@@ -48,6 +48,7 @@ class ScopeResult:
     `affinities` maps the container name to the hint stored for it; a refused pod's stay
     stored like its allocations, unless whoever asked undoes them (TM-45). `keeps_nothing`
     says that no trace of the admission may stay whatever the mode: there was no decision.
+    `retry_after`: it was too early to decide; seconds after which to ask again.
     """
 
     admitted: bool
@@ -57,6 +58,7 @@ class ScopeResult:
     merges: tuple[MergeRecord, ...] = ()
     counts: AdmissionCounts = field(default_factory=AdmissionCounts)
     keeps_nothing: bool = False
+    retry_after: float | None = None
 
 
 class Scope(Protocol):
