@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from grpc import StatusCode, aio
 
+from numalign.admission.observer import AnswerObserver
 from numalign.errors import FieldViolation, InvalidInput, NumalignError, Unavailable
 from numalign.rpc.context import Context
 from numalign.rpc.status import status_of
@@ -48,9 +49,15 @@ class ReceivedAdmit:
 class AdmissionServicer(ad_grpc.AdmissionServicer):
     """Serves agents over one Topology Manager."""
 
-    def __init__(self, topology: tm_grpc.TopologyManagerAsyncStub, default_owner: str) -> None:
+    def __init__(
+        self,
+        topology: tm_grpc.TopologyManagerAsyncStub,
+        default_owner: str,
+        observer: AnswerObserver,
+    ) -> None:
         self._topology = topology
         self._default_owner = default_owner
+        self._observer = observer
 
     async def Admit(
         self, request: ad.AdmitRequest | ReceivedAdmit, context: Context
@@ -170,6 +177,7 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
         if not received.pod:
             raise InvalidInput(FieldViolation("pod", "Required value"))
         request = received.request
+        self._observer.asked(request)
         response = await self._call(
             self._topology.Admit(
                 tm.TopologyManagerAdmitRequest(
@@ -182,6 +190,7 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
                 timeout=context.time_remaining(),
             )
         )
+        self._observer.answered(request, response.decision)
         return response.decision
 
     async def _watch(

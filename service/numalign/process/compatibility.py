@@ -5,17 +5,21 @@ Each part is handed its strategies; none asks for the mode (docs/compatibility.m
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
 from numalign.config.settings import Compatibility
 from numalign.cpu import strategies as cpu
+from numalign.cpu.engine import CpuEngine
+from numalign.cpu.gauges import CpuGauges, DriftingGauges, ExactGauges
 from numalign.cpu.strategies import CpuStrategies
 from numalign.device.strategies import DeviceStrategies
 from numalign.memory import engine as memory
 from numalign.memory.engine import MemoryStrategies
 from numalign.provider.cleanup import Cleanup, EagerCleanup, LazyCleanup
 from numalign.provider.engine import Engine
+from numalign.telemetry.metrics import Metrics
 from numalign.topology import strategies as topology
 from numalign.topology.options import NodeLimit, kubelet_node_limit, safe_node_limit
 from numalign.topology.strategies import TopologyStrategies
@@ -25,7 +29,10 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategies:
-    """The strategies of every part. `lazy_cleanup` chooses when ended pods are freed."""
+    """The strategies of every part.
+
+    `lazy_cleanup` chooses when ended pods are freed, `cpu_gauges` how the CPU gauges move.
+    """
 
     topology: TopologyStrategies
     node_limit: NodeLimit
@@ -33,6 +40,7 @@ class Strategies:
     memory: MemoryStrategies
     device: DeviceStrategies
     lazy_cleanup: bool
+    cpu_gauges: Callable[[CpuEngine, Metrics], CpuGauges]
 
     def cleanup(self, engine: Engine[S]) -> Cleanup[S]:
         """A clean-up for one provider."""
@@ -46,6 +54,7 @@ _SAFE = Strategies(
     memory=memory.SAFE,
     device=DeviceStrategies(allocate_in_place=False),
     lazy_cleanup=False,
+    cpu_gauges=ExactGauges,
 )
 _KUBELET = Strategies(
     topology=topology.KUBELET,
@@ -54,6 +63,7 @@ _KUBELET = Strategies(
     memory=memory.KUBELET,
     device=DeviceStrategies(allocate_in_place=True, store_lazily=True),
     lazy_cleanup=True,
+    cpu_gauges=DriftingGauges,
 )
 
 

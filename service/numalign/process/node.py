@@ -22,6 +22,7 @@ from numalign.process.control import (
     Reloader,
     control_registration,
 )
+from numalign.process.metrics import observe_commit, open_metrics
 from numalign.process.part import Part
 from numalign.process.provider_parts import (
     ProviderContext,
@@ -39,6 +40,7 @@ from numalign.rpc.channel import open_channel, open_local_channel
 from numalign.rpc.local import LocalServer
 from numalign.store.database import Database
 from numalign.telemetry.logs import get_logger
+from numalign.telemetry.metrics import Metrics
 from numalign.telemetry.tracing import active_tracer
 
 _log = get_logger("node")
@@ -54,10 +56,12 @@ class Node:
         database: Database,
         control: ControlServicer,
         reloader: Reloader,
+        metrics: Metrics,
     ) -> None:
         self.parts = parts
         self.control = control
         self.reloader = reloader
+        self.metrics = metrics
         self._channels = channels
         self._database = database
 
@@ -72,17 +76,28 @@ class Node:
         machine = read_machine(settings.machine).machine
         strategies = strategies_of(settings.compatibility)
         pods = PodCache()
+        metrics = open_metrics(None, settings)
         topology = TopologyContext(
-            settings=settings, machine=machine, strategies=strategies, pods=pods
+            settings=settings, machine=machine, strategies=strategies, pods=pods, metrics=metrics
         )
         context = ProviderContext(
-            settings=settings, machine=machine, strategies=strategies, pods=pods, durable=False
+            settings=settings,
+            machine=machine,
+            strategies=strategies,
+            pods=pods,
+            durable=False,
+            metrics=metrics,
         )
         decider = build_decider(topology)
         cpu = build_cpu_engine(context)
         memory = build_memory_engine(context)
         device, plugins = build_device_engine(context)
-        database = Database.open(settings.state_directory, state_name(None), report=_log.warning)
+        database = Database.open(
+            settings.state_directory,
+            state_name(None),
+            report=_log.warning,
+            observe_commit=observe_commit(metrics),
+        )
         try:
             tracer = active_tracer()
             servers = {service: LocalServer(tracer) for service in Service}
@@ -94,7 +109,7 @@ class Node:
                 await memory_part(context, memory, database),
                 await device_part(context, device, plugins, database),
                 await topology_part(topology, decider, database, channels, _connect),
-                admission_part(settings, channels[Service.TOPOLOGY]),
+                admission_part(settings, channels[Service.TOPOLOGY], metrics),
             )
         except BaseException:
             await database.close()
@@ -103,7 +118,7 @@ class Node:
         control = ControlServicer(reloader.reload, parts, settings)
         for part in parts:
             servers[part.service].add([part.registration, control_registration(control)])
-        return cls(parts, channels, database, control, reloader)
+        return cls(parts, channels, database, control, reloader, metrics)
 
     def channel(self, service: Service) -> aio.Channel:
         """A channel to one of the services, inside the process."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -10,22 +9,36 @@ from typing import TypeVar
 from numalign.config.settings import Service, Settings
 from numalign.cpu import engine as cpu
 from numalign.cpu.messages import CpuBooks
+from numalign.cpu.observer import CpuObserver
+from numalign.cpu.policy_static import StaticPolicy
+from numalign.cpu.state import CpuState
 from numalign.device import engine as device
 from numalign.device.messages import DeviceBooks
-from numalign.device.static_plugins import StaticPlugins, static_inventory
-from numalign.device.static_reload import reloaded
+from numalign.device.ports import DevicePlugins
+from numalign.device.timed_plugins import TimedPlugins
 from numalign.memory import engine as memory
 from numalign.memory.messages import MemoryBooks
+from numalign.memory.observer import MemoryObserver
+from numalign.memory.policy_static import NAME as STATIC_MEMORY
+from numalign.memory.state import MemoryState
 from numalign.model.machine import Machine
 from numalign.process.compatibility import Strategies
+from numalign.process.device_backends import DeviceBackend, device_backend
 from numalign.process.part import Part
+from numalign.process.traced_stores import provider_store
 from numalign.provider.engine import Engine
 from numalign.provider.ledger import Ledger, open_ledger
 from numalign.provider.pod_cache import PodCache
-from numalign.provider.servicer import Books, HintProviderServicer, SilentObserver
+from numalign.provider.servicer import (
+    Books,
+    HintProviderServicer,
+    Observer,
+    SilentObserver,
+)
 from numalign.rpc.methods import Registration
 from numalign.store.database import Database
-from numalign.store.provider_store import ProviderStore
+from numalign.telemetry.metrics import Metrics
+from numalign.telemetry.resource_manager import ResourceManagerCounters
 from numalign.v1.hint_provider_pb2_grpc import add_HintProviderServicer_to_server
 
 S = TypeVar("S")
@@ -46,6 +59,7 @@ class ProviderContext:
     strategies: Strategies
     pods: PodCache
     durable: bool
+    metrics: Metrics
 
 
 def build_cpu_engine(context: ProviderContext) -> cpu.CpuEngine:
@@ -68,23 +82,26 @@ def build_memory_engine(context: ProviderContext) -> memory.MemoryEngine:
     return memory.build_engine(settings.memory, context.machine, settings.gates, strategies)
 
 
-def build_device_engine(context: ProviderContext) -> tuple[device.DeviceEngine, StaticPlugins]:
-    """The device engine over the configured inventory, and the plugins behind it."""
-    plugins = StaticPlugins(context.settings.devices)
+def build_device_engine(context: ProviderContext) -> tuple[device.DeviceEngine, DeviceBackend]:
+    """The device engine, and where its devices come from. Raises ConfigError."""
+    backend = device_backend(context.settings)
+    plugins: DevicePlugins = backend.plugins
+    if context.metrics.enabled:
+        plugins = TimedPlugins(plugins, context.metrics)
     engine = device.build_engine(
-        static_inventory(context.settings.devices),
+        backend.inventory(),
         context.machine,
         context.settings.gates,
         plugins,
-        context.strategies.device,
+        backend.strategies(context.strategies.device),
     )
-    return engine, plugins
+    return engine, backend
 
 
 async def cpu_part(context: ProviderContext, engine: cpu.CpuEngine, database: Database) -> Part:
     """The CPU provider over its state. Raises StartError where the start check refuses."""
     ledger = await _ledger(context, engine, database)
-    return _part(Service.CPU, context, ledger, CpuBooks(engine))
+    return _part(Service.CPU, context, ledger, CpuBooks(engine), _cpu_observer(context, engine))
 
 
 async def memory_part(
@@ -92,37 +109,25 @@ async def memory_part(
 ) -> Part:
     """The memory provider over its state. Raises StartError where the start check refuses."""
     ledger = await _ledger(context, engine, database)
-    return _part(Service.MEMORY, context, ledger, MemoryBooks(engine))
+    observer = _memory_observer(context, engine)
+    return _part(Service.MEMORY, context, ledger, MemoryBooks(engine), observer)
 
 
 async def device_part(
     context: ProviderContext,
     engine: device.DeviceEngine,
-    plugins: StaticPlugins,
+    backend: DeviceBackend,
     database: Database,
 ) -> Part:
-    """The device provider over its state."""
+    """The device provider over its state. Raises StartError."""
     ledger = await _ledger(context, engine, database)
-    started = time.monotonic()
-    configured = context.settings.devices
-
-    async def reload(settings: Settings) -> tuple[str, ...]:
-        nonlocal configured
-        if settings.devices == configured:
-            return ()
-        now = time.monotonic() - started
-        engine.update_inventory(reloaded(engine.inventory, configured, settings.devices, now))
-        plugins.configure(settings.devices)
-        configured = settings.devices
-        await ledger.facts_changed(engine.noted)
-        return ("numalign.devices",)
-
-    part = _part(Service.DEVICE, context, ledger, DeviceBooks(engine))
-    return replace(part, reload=reload)
+    life = backend.attach(engine, ledger)
+    part = _part(Service.DEVICE, context, ledger, DeviceBooks(engine), SilentObserver())
+    return replace(part, serving=life.serving, reload=life.reload, close=life.close)
 
 
 async def _ledger(context: ProviderContext, engine: Engine[S], database: Database) -> Ledger[S]:
-    store = ProviderStore(database, engine.name, durable=context.durable)
+    store = provider_store(database, engine.name, durable=context.durable)
     return await open_ledger(engine, store, context.strategies.cleanup(engine))
 
 
@@ -131,14 +136,38 @@ def _part(
     context: ProviderContext,
     ledger: Ledger[S],
     books: Books[S],
+    observer: Observer[S],
 ) -> Part:
-    servicer = HintProviderServicer(ledger, books, SilentObserver(), context.pods)
+    servicer = HintProviderServicer(ledger, books, observer, context.pods)
     return Part(
         service=service,
         registration=Registration(add_HintProviderServicer_to_server, servicer),
         health_name=HEALTH_NAME,
         reports=ledger.reports,
     )
+
+
+def _cpu_observer(context: ProviderContext, engine: cpu.CpuEngine) -> Observer[CpuState]:
+    metrics = context.metrics
+    if not metrics.enabled or not isinstance(engine.policy, StaticPolicy):
+        return SilentObserver()
+    gauges = context.strategies.cpu_gauges(engine, metrics)
+    return CpuObserver(engine.policy.setup, metrics, gauges, _shares(context, engine.name))
+
+
+def _memory_observer(
+    context: ProviderContext, engine: memory.MemoryEngine
+) -> Observer[MemoryState]:
+    metrics = context.metrics
+    if not metrics.enabled or engine.policy_name != STATIC_MEMORY:
+        return SilentObserver()
+    return MemoryObserver(context.settings.gates, metrics, _shares(context, engine.name))
+
+
+def _shares(context: ProviderContext, resource: str) -> ResourceManagerCounters | None:
+    if not context.settings.gates.pod_level_resource_managers:
+        return None
+    return ResourceManagerCounters(context.metrics, resource)
 
 
 def state_name(service: Service | None) -> str:

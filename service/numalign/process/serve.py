@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from numalign.config.loader import load_settings
-from numalign.config.settings import Service, Settings
+from numalign.config.settings import Address, Service, Settings
 from numalign.errors import NumalignError, StartError
 from numalign.process.control import ControlServicer, Reloader, control_registration
+from numalign.process.metrics import address_of, open_metrics
 from numalign.process.part import Part
 from numalign.rpc.process import ServiceProcess
 from numalign.rpc.server import ServiceServer
 from numalign.telemetry.logs import configure_logs, get_logger
+from numalign.telemetry.metrics import Metrics
 from numalign.telemetry.tracing import active_tracer, start_tracing, stop_tracing
 
 GRACE_SECONDS = 5.0
@@ -66,7 +69,8 @@ async def _run_all(settings: Settings, read: Callable[[], Settings]) -> None:
 
     node = await Node.open(settings, read)
     try:
-        await _serve_parts(node.parts, node.control, node.reloader, settings)
+        async with _metrics_page(node.metrics, address_of(None, settings)):
+            await _serve_parts(node.parts, node.control, node.reloader, settings)
     finally:
         await node.close()
 
@@ -74,13 +78,24 @@ async def _run_all(settings: Settings, read: Callable[[], Settings]) -> None:
 async def _run_one(service: Service, settings: Settings, read: Callable[[], Settings]) -> None:
     from numalign.process.single import open_part  # noqa: PLC0415 - memory of all in one
 
-    part = await open_part(service, settings)
+    metrics = open_metrics(service, settings)
+    part = await open_part(service, settings, metrics)
     try:
         reloader = Reloader(settings, read, (part,))
         control = ControlServicer(reloader.reload, (part,), settings)
-        await _serve_parts((part,), control, reloader, settings)
+        async with _metrics_page(metrics, address_of(service, settings)):
+            await _serve_parts((part,), control, reloader, settings)
     finally:
         await part.close()
+
+
+@asynccontextmanager
+async def _metrics_page(metrics: Metrics, address: Address | None) -> AsyncIterator[None]:
+    async with metrics:
+        if address is not None:
+            port = metrics.serve(address.host, address.port)
+            _log.info("metrics served", host=address.host, port=port)
+        yield
 
 
 async def _serve_parts(

@@ -11,17 +11,19 @@ from grpc import aio
 from numalign.config.machine_source import read_machine
 from numalign.config.settings import Service, Settings
 from numalign.process.compatibility import strategies_of
+from numalign.process.metrics import observe_commit
 from numalign.process.part import Part
 from numalign.provider.pod_cache import PodCache
 from numalign.rpc.channel import open_channel
 from numalign.store.database import Database
 from numalign.telemetry.logs import get_logger
+from numalign.telemetry.metrics import Metrics
 from numalign.telemetry.tracing import active_tracer
 
 _log = get_logger("single")
 
 
-async def open_part(service: Service, settings: Settings) -> Part:
+async def open_part(service: Service, settings: Settings, metrics: Metrics) -> Part:
     """The part of one service, over its own state file.
 
     Only what the service needs is imported. Raises StartError with the kubelet's text,
@@ -30,13 +32,13 @@ async def open_part(service: Service, settings: Settings) -> Part:
     if service is Service.ADMISSION:
         from numalign.process.admission_part import admission_part  # noqa: PLC0415 - memory
 
-        return admission_part(settings, _connect(settings.endpoints[Service.TOPOLOGY]))
+        return admission_part(settings, _connect(settings.endpoints[Service.TOPOLOGY]), metrics)
     if service is Service.TOPOLOGY:
-        return await _topology(settings)
-    return await _provider(service, settings)
+        return await _topology(settings, metrics)
+    return await _provider(service, settings, metrics)
 
 
-async def _topology(settings: Settings) -> Part:
+async def _topology(settings: Settings, metrics: Metrics) -> Part:
     from numalign.process.topology_part import (  # noqa: PLC0415 - memory
         PROVIDER_ORDER,
         TopologyContext,
@@ -49,17 +51,19 @@ async def _topology(settings: Settings) -> Part:
         machine=read_machine(settings.machine).machine,
         strategies=strategies_of(settings.compatibility),
         pods=PodCache(),
+        metrics=metrics,
     )
     decider = build_decider(context)
     channels = {service: _connect(settings.endpoints[service]) for service in PROVIDER_ORDER}
     return await _over_state(
         settings,
         Service.TOPOLOGY,
+        metrics,
         lambda database: topology_part(context, decider, database, channels, _connect),
     )
 
 
-async def _provider(service: Service, settings: Settings) -> Part:
+async def _provider(service: Service, settings: Settings, metrics: Metrics) -> Part:
     from numalign.process import provider_parts as parts  # noqa: PLC0415 - memory
 
     context = parts.ProviderContext(
@@ -68,6 +72,7 @@ async def _provider(service: Service, settings: Settings) -> Part:
         strategies=strategies_of(settings.compatibility),
         pods=PodCache(),
         durable=True,
+        metrics=metrics,
     )
     make: Callable[[Database], Awaitable[Part]]
     if service is Service.CPU:
@@ -88,13 +93,21 @@ async def _provider(service: Service, settings: Settings) -> Part:
         def make(database: Database) -> Awaitable[Part]:
             return parts.device_part(context, device, plugins, database)
 
-    return await _over_state(settings, service, make)
+    return await _over_state(settings, service, metrics, make)
 
 
 async def _over_state(
-    settings: Settings, service: Service, make: Callable[[Database], Awaitable[Part]]
+    settings: Settings,
+    service: Service,
+    metrics: Metrics,
+    make: Callable[[Database], Awaitable[Part]],
 ) -> Part:
-    database = Database.open(settings.state_directory, service.value, report=_log.warning)
+    database = Database.open(
+        settings.state_directory,
+        service.value,
+        report=_log.warning,
+        observe_commit=observe_commit(metrics),
+    )
     try:
         part = await make(database)
     except BaseException:

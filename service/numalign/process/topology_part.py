@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grpc import aio
@@ -12,23 +12,28 @@ from numalign.config.settings import Service, Settings
 from numalign.model.machine import Machine
 from numalign.process.compatibility import Strategies
 from numalign.process.part import Part
+from numalign.process.traced_stores import admission_store
 from numalign.provider.pod_cache import PodCache
 from numalign.rpc.methods import Registration
-from numalign.store.admission_store import AdmissionStore
+from numalign.rpc.timed_channel import TimedChannel
 from numalign.store.database import Database
+from numalign.telemetry.metrics import Metrics
+from numalign.telemetry.tracing import active_tracer
 from numalign.topology.construct import TopologyDecider, build_policy
 from numalign.topology.explainer import Explainer
 from numalign.topology.hint_store import HintStore
 from numalign.topology.manager import TopologyManager, restore_hints
+from numalign.topology.observer import DecisionObserver
 from numalign.topology.picture import Picture
 from numalign.topology.provider_handle import ProviderHandle
 from numalign.topology.records import Records
 from numalign.topology.registry import ProviderRegistry
-from numalign.topology.servicer import AdmissionObserver, PolicyFacts, TopologyManagerServicer
+from numalign.topology.servicer import PolicyFacts, TopologyManagerServicer
+from numalign.topology.traced_policy import traced_scope
 from numalign.topology.turnstile import Turnstile
+from numalign.v1 import hint_provider_pb2_grpc as hp_grpc
 from numalign.v1 import topology_pb2 as tm
 from numalign.v1 import types_pb2 as pb
-from numalign.v1.hint_provider_pb2_grpc import HintProviderStub
 from numalign.v1.topology_pb2_grpc import add_TopologyManagerServicer_to_server
 
 HEALTH_NAME = "numalign.v1.TopologyManager"
@@ -48,14 +53,19 @@ class TopologyContext:
     machine: Machine
     strategies: Strategies
     pods: PodCache
+    metrics: Metrics
 
 
 def build_decider(context: TopologyContext) -> TopologyDecider:
     """Policy and scope. Raises StartError with the kubelet's text."""
     settings = context.settings
-    return build_policy(
+    decider = build_policy(
         settings.topology, context.machine, settings.gates, context.strategies.node_limit
     )
+    tracer = active_tracer()
+    if tracer is None:
+        return decider
+    return replace(decider, scope=traced_scope(decider.scope, tracer))
 
 
 async def topology_part(
@@ -70,12 +80,13 @@ async def topology_part(
     `channels` leads to the built-in providers, `connect` to third parties.
     """
     settings, strategies = context.settings, context.strategies.topology
-    store = AdmissionStore(database)
+    store = admission_store(database)
     records = Records(store, await store.load_all(), settings.history_length)
     hints = HintStore()
     if strategies.trusts_record:
         restore_hints(hints, records)
-    registry = ProviderRegistry(_handles(settings, channels, connect), records.share)
+    registry = ProviderRegistry(_handles(context, channels, connect), records.share)
+    turnstile = Turnstile(settings.queue_depth)
     manager = TopologyManager(
         scope=decider.scope,
         gates=settings.gates,
@@ -86,7 +97,7 @@ async def topology_part(
             waits_for_sources=strategies.waits_for_sources,
         ),
         registry=registry,
-        turnstile=Turnstile(settings.queue_depth),
+        turnstile=turnstile,
         strategies=strategies,
         explainer=Explainer(decider.policy, decider.numa, decider.scope.name),
         config_generation=1,
@@ -104,8 +115,8 @@ async def topology_part(
             compatibility=settings.compatibility.value,
             config_generation=1,
         ),
-        third_party=lambda request: _third_party(request, settings.provider_timeout, connect),
-        observer=AdmissionObserver(),
+        third_party=lambda request: _third_party(request, context, connect),
+        observer=DecisionObserver(context.metrics, decider.scope.name, lambda: turnstile.waiting),
         pods=context.pods,
         default_owner=settings.owner,
     )
@@ -123,13 +134,14 @@ async def topology_part(
 
 
 def _handles(
-    settings: Settings, channels: Mapping[Service, aio.Channel], connect: Connect
+    context: TopologyContext, channels: Mapping[Service, aio.Channel], connect: Connect
 ) -> list[ProviderHandle]:
+    settings = context.settings
     built_in = [
         ProviderHandle(
             name=service.value,
             endpoint=f"unix://{settings.endpoints[service]}",
-            stub=HintProviderStub(channels[service]),
+            stub=_stub(channels[service], service.value, context.metrics),
             timeout=settings.provider_timeout,
             built_in=True,
         )
@@ -139,7 +151,7 @@ def _handles(
         ProviderHandle(
             name=provider.name,
             endpoint=f"unix://{provider.socket}",
-            stub=HintProviderStub(connect(provider.socket)),
+            stub=_stub(connect(provider.socket), provider.name, context.metrics),
             timeout=provider.timeout,
             built_in=False,
             failure_policy=pb.FailurePolicy.Value(
@@ -152,17 +164,24 @@ def _handles(
 
 
 def _third_party(
-    request: tm.RegisterHintProviderRequest, default_timeout: float, connect: Connect
+    request: tm.RegisterHintProviderRequest, context: TopologyContext, connect: Connect
 ) -> ProviderHandle:
-    timeout = default_timeout
+    timeout = context.settings.provider_timeout
     if request.HasField("timeout"):
         timeout = request.timeout.ToTimedelta().total_seconds()
     path = Path(request.endpoint.removeprefix("unix://").removeprefix("unix:"))
     return ProviderHandle(
         name=request.name,
         endpoint=f"unix://{path}",
-        stub=HintProviderStub(connect(path)),
+        stub=_stub(connect(path), request.name, context.metrics),
         timeout=timeout,
         built_in=False,
         failure_policy=request.failure_policy or pb.FAILURE_POLICY_FAIL,
     )
+
+
+def _stub(channel: aio.Channel, provider: str, metrics: Metrics) -> hp_grpc.HintProviderAsyncStub:
+    if metrics.enabled:
+        seconds = metrics.histogram("numalign_provider_call_duration_seconds")
+        channel = TimedChannel(channel, lambda method: seconds.labels(provider, method).observe)
+    return hp_grpc.HintProviderStub(channel)

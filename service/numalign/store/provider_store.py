@@ -44,7 +44,7 @@ class ProviderStore:
     def __init__(self, database: Database, provider: str, *, durable: bool) -> None:
         self._database = database
         self._provider = provider
-        self._durable = durable
+        self.durable = durable
 
     async def load(self) -> StoredProvider:
         """Everything stored for this provider; revision 0 means nothing ever was."""
@@ -67,7 +67,7 @@ class ProviderStore:
             )
             self._put(connection, after)
 
-        if self._durable:
+        if self.durable:
             await self._database.write(work, synced=True)
         else:
             self._database.defer(work)
@@ -101,7 +101,7 @@ class ProviderStore:
         def work(connection: sqlite3.Connection) -> None:
             self._put(connection, payload)
 
-        if synced or self._durable:
+        if synced or self.durable:
             await self._database.write(work, synced=synced)
         else:
             self._database.defer(work)

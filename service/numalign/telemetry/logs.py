@@ -138,3 +138,15 @@ def _renderers(format_: str) -> tuple[structlog.typing.Processor, ...]:
             return (structlog.dev.ConsoleRenderer(colors=False),)
         case other:
             raise ValueError(f'unknown log format "{other}"')
+
+
+def _standard_error(*_: object) -> structlog.WriteLogger:
+    return structlog.WriteLogger(sys.stderr)
+
+
+# Until `configure_logs`, as where a node is embedded in another program: only trouble is told.
+structlog.configure(
+    processors=[*_SHARED, *_renderers("json")],
+    wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+    logger_factory=_standard_error,
+)

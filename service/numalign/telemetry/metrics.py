@@ -127,6 +127,11 @@ class Metrics:
                 case Kind.HISTOGRAM:
                     self._histograms[spec.name] = _histogram(spec, self._registry)
 
+    @property
+    def enabled(self) -> bool:
+        """Whether anything is counted."""
+        return self._registry is not None
+
     def counter(self, name: str) -> Counter:
         """The counter declared as `name`; KeyError if this process has none."""
         return self._counters[name]

@@ -67,7 +67,6 @@ def all_metrics() -> tuple[MetricSpec, ...]:
         *kubelet_metrics.MEMORY,
         *kubelet_metrics.DEVICE,
         *kubelet_metrics.POD_RESOURCES,
-        *kubelet_metrics.DRA,
         *kubelet_metrics.RESOURCE_MANAGER,
         *DECISIONS,
         *STORE,
