@@ -77,8 +77,11 @@ class StaticBackend:
             now = time.monotonic() - started
 
             def noted(state: DeviceState) -> DeviceState:
-                engine.update_inventory(reloaded(engine.inventory, before, after, now))
+                inventory = reloaded(engine.inventory, before, after, now)
                 self.plugins.configure(after)
+                if inventory is engine.inventory:
+                    return state  # only plugins that are not there changed: nobody told anything
+                engine.update_inventory(inventory)
                 return engine.noted(state)
 
             self._configured = after
