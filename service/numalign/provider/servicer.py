@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager
 from typing import Generic, Protocol, TypeVar
 
 from numalign.errors import Fault, FieldViolation, InvalidInput
-from numalign.model.hint import ProviderHints
+from numalign.model.hint import ProviderHints, TopologyHint
 from numalign.model.ids import AdmissionId, PodUid
 from numalign.model.pod import Container, Pod
 from numalign.provider.engine import Allocated
@@ -27,6 +28,9 @@ from numalign.provider.messages import (
 from numalign.provider.pod_cache import PodCache
 from numalign.provider.values import AllocationFailure
 from numalign.rpc.context import Context
+from numalign.telemetry import attributes
+from numalign.telemetry.logs import log_fields
+from numalign.telemetry.tracing import active_tracer
 from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import hint_provider_pb2_grpc as hp_grpc
 from numalign.v1 import types_pb2 as pb
@@ -107,9 +111,10 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
         container = _container(pod, request.container)
         admission_id = AdmissionId(request.admission_id)
         try:
-            hints, facts = await self._hints(
-                admission_id, pod, container, with_facts=request.with_facts
-            )
+            with self._about(admission_id, pod, container):
+                hints, facts = await self._hints(
+                    admission_id, pod, container, with_facts=request.with_facts
+                )
         except Fault as fault:
             return hp.GetTopologyHintsResponse(instance_id=self._instance_id, fault=str(fault))
         return hp.GetTopologyHintsResponse(
@@ -123,7 +128,10 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
         pod = self._pods.decode(request.pod)
         admission_id = AdmissionId(request.admission_id)
         try:
-            hints, facts = await self._hints(admission_id, pod, None, with_facts=request.with_facts)
+            with self._about(admission_id, pod, None):
+                hints, facts = await self._hints(
+                    admission_id, pod, None, with_facts=request.with_facts
+                )
         except Fault as fault:
             return hp.GetPodTopologyHintsResponse(instance_id=self._instance_id, fault=str(fault))
         return hp.GetPodTopologyHintsResponse(
@@ -134,16 +142,19 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
         """Takes what one container asks for."""
         pod = self._pods.decode(request.pod)
         container = _container(pod, request.container)
-        before = self._ledger.basis(AdmissionId(request.admission_id))
+        admission_id = AdmissionId(request.admission_id)
+        affinity = hint_from_message(request.affinity)
+        before = self._ledger.basis(admission_id)
         try:
-            outcome = await self._ledger.allocate(
-                AdmissionId(request.admission_id),
-                pod,
-                container,
-                hint_from_message(request.affinity),
-                last=request.last,
-                dry_run=request.dry_run,
-            )
+            with self._about(admission_id, pod, container, affinity):
+                outcome = await self._ledger.allocate(
+                    admission_id,
+                    pod,
+                    container,
+                    affinity,
+                    last=request.last,
+                    dry_run=request.dry_run,
+                )
         except Fault as fault:
             return hp.AllocateResponse(
                 instance_id=self._instance_id, failure=hp.AllocationFailure(fault=str(fault))
@@ -162,16 +173,19 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
     ) -> hp.AllocatePodResponse:
         """Takes what a pod with pod-level resources asks for."""
         pod = self._pods.decode(request.pod)
-        before = self._ledger.basis(AdmissionId(request.admission_id))
+        admission_id = AdmissionId(request.admission_id)
+        affinity = hint_from_message(request.affinity)
+        before = self._ledger.basis(admission_id)
         try:
-            outcome = await self._ledger.allocate(
-                AdmissionId(request.admission_id),
-                pod,
-                None,
-                hint_from_message(request.affinity),
-                last=request.last,
-                dry_run=request.dry_run,
-            )
+            with self._about(admission_id, pod, None, affinity):
+                outcome = await self._ledger.allocate(
+                    admission_id,
+                    pod,
+                    None,
+                    affinity,
+                    last=request.last,
+                    dry_run=request.dry_run,
+                )
         except Fault as fault:
             return hp.AllocatePodResponse(
                 instance_id=self._instance_id, failure=hp.AllocationFailure(fault=str(fault))
@@ -206,7 +220,8 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
         """Says what is to be applied to a container."""
         pod = self._pods.decode(request.pod)
         container = _container(pod, request.container)
-        preparation = await self._ledger.prepare_container(pod, container)
+        with self._about(None, pod, container):
+            preparation = await self._ledger.prepare_container(pod, container)
         holding = next(
             (
                 h
@@ -231,7 +246,9 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
     ) -> hp.HintProviderAddContainerResponse:
         """A container is about to start."""
         pod = self._pods.decode(request.pod)
-        await self._ledger.add_container(pod, _container(pod, request.container))
+        container = _container(pod, request.container)
+        with self._about(None, pod, container):
+            await self._ledger.add_container(pod, container)
         self._observer.changed(self._ledger.state)
         return hp.HintProviderAddContainerResponse(
             instance_id=self._instance_id,
@@ -305,6 +322,36 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
                 shared_cpus=None if shared is None else str(shared),
             )
             await self._ledger.wait_changed(revision)
+
+    def _about(
+        self,
+        admission_id: AdmissionId | None,
+        pod: Pod,
+        container: Container | None,
+        affinity: TopologyHint | None = None,
+    ) -> AbstractContextManager[None]:
+        """What a call is about, on its log lines and on its span."""
+        name = self._ledger.engine.name
+        fields = {
+            "provider": name,
+            "pod": f"{pod.namespace}/{pod.name}",
+            "pod_uid": pod.uid,
+        }
+        if container is not None:
+            fields["container"] = container.name
+        if admission_id is not None:
+            fields["admission_id"] = admission_id
+        tracer = active_tracer()
+        if tracer is not None:
+            tracer.annotate(attributes.pod_attributes(pod.uid, pod.namespace, pod.name))
+            tracer.annotate(
+                {attributes.PROVIDER: name, attributes.ADMISSION_ID: admission_id or ""}
+            )
+            if container is not None:
+                tracer.annotate({attributes.CONTAINER: container.name})
+            if affinity is not None:
+                tracer.annotate(attributes.affinity_attributes(affinity))
+        return log_fields(**fields)
 
     def _holdings(self, state: S, pod_uid: PodUid) -> list[pb.ContainerAllocation]:
         return [holding_to_message(h) for h in self._ledger.engine.holdings(state, pod_uid)]
