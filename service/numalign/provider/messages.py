@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from numalign.errors import Deferred
 from numalign.model.cpu_set import CpuSet
 from numalign.model.ids import DeviceId, NumaId
 from numalign.provider.values import (
@@ -17,6 +18,7 @@ from numalign.provider.values import (
     PodHolding,
     ResourceFacts,
 )
+from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import types_pb2 as pb
 
 
@@ -139,6 +141,19 @@ def call_to_message(call: PluginCall) -> pb.PluginCall:
         response=call.response,
         error=call.error or "",
     )
+
+
+def deferral_to_message(deferred: Deferred) -> hp.Deferral:
+    """Why it is too early to judge a pod."""
+    message = hp.Deferral(reason=deferred.reason, message=str(deferred))
+    message.retry_after.FromMilliseconds(round(deferred.retry_after * 1000))
+    return message
+
+
+def deferral_from_message(message: hp.Deferral) -> Deferred:
+    """Why it is too early to judge a pod."""
+    seconds = message.retry_after.ToMilliseconds() / 1000
+    return Deferred(message.reason, message.message, seconds)
 
 
 def facts_to_messages(provider: str, facts: Iterable[ResourceFacts]) -> list[pb.ResourceFacts]:

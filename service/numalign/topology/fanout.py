@@ -7,7 +7,7 @@ that was made, who was left out.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -15,6 +15,7 @@ from numalign.model.hint import TopologyHint
 from numalign.model.ids import AdmissionId
 from numalign.model.pod import Container, Pod
 from numalign.provider.hint_messages import hint_to_message, hints_from_message
+from numalign.provider.messages import deferral_from_message
 from numalign.provider.values import AllocationFailure
 from numalign.topology.ports import ProviderAnswer
 from numalign.topology.provider_handle import ProviderDown, ProviderFault, ProviderHandle
@@ -31,7 +32,8 @@ class Fanout:
     """The providers of one admission, in provider order.
 
     `one_by_one` asks for allocations in order and stops at the first failure, as the kubelet
-    does; else all are asked at once and the first failure in order is reported.
+    does; else all are asked at once and the first failure in order is reported. Only when all
+    have agreed, what cannot be undone is done, one provider after the other.
     """
 
     def __init__(
@@ -82,9 +84,10 @@ class Fanout:
             affinity=hint_to_message(affinity),
             last=last,
             dry_run=self._dry_run,
+            seal_later=not self._one_by_one,
         )
         return await self._allocate(
-            container.name, lambda h: h.stub.Allocate(request, timeout=h.timeout)
+            container.name, last, lambda h: h.stub.Allocate(request, timeout=h.timeout)
         )
 
     async def allocate_pod(
@@ -97,8 +100,11 @@ class Fanout:
             affinity=hint_to_message(affinity),
             last=last,
             dry_run=self._dry_run,
+            seal_later=not self._one_by_one,
         )
-        return await self._allocate("", lambda h: h.stub.AllocatePod(request, timeout=h.timeout))
+        return await self._allocate(
+            "", last, lambda h: h.stub.AllocatePod(request, timeout=h.timeout)
+        )
 
     async def facts(self, pod: Pod, container: Container | None) -> list[pb.ResourceFacts]:
         """What stands behind the hints that were given last, of every provider."""
@@ -141,12 +147,17 @@ class Fanout:
         for handle, response in zip(self._handles, responses, strict=True):
             if response.fault:
                 raise ProviderFault(response.fault)
+            if response.HasField("deferral"):
+                raise deferral_from_message(response.deferral)
             hints = hints_from_message(response.hints) if response.HasField("hints") else None
             answers.append(ProviderAnswer(handle.name, hints))
         return tuple(answers)
 
     async def _allocate(
-        self, container: str, call: Callable[[ProviderHandle], Awaitable[AllocateResponse]]
+        self,
+        container: str,
+        last: bool,
+        call: Callable[[ProviderHandle], Awaitable[AllocateResponse]],
     ) -> AllocationFailure | None:
         if self._one_by_one:
             for handle in tuple(self._handles):
@@ -155,25 +166,56 @@ class Fanout:
                     return failure
             return None
         responses = await self._all(call)
+        unsealed = []
         for handle, response in zip(self._handles, responses, strict=True):
             failure = self._note(handle, container, response)
             if failure is not None:
+                return failure
+            if response.unsealed:
+                unsealed.append(handle)
+        if not last or self._dry_run:
+            return None
+        return await self._seal(unsealed, container)
+
+    async def _seal(
+        self, handles: Iterable[ProviderHandle], container: str
+    ) -> AllocationFailure | None:
+        request = hp.SealRequest(admission_id=self._admission_id, pod=self._pod)
+        for handle in handles:
+            response = await handle.decide(partial(_ask_seal, handle, request))
+            failure = self._take(handle, response)
+            if failure is not None:
+                # The allocation is what failed, and it did so after all the others.
+                asked = pb.AllocateCall(provider=handle.name, container=container)
+                self.allocate_calls.remove(asked)
+                asked.error = failure.message
+                self.allocate_calls.append(asked)
                 return failure
         return None
 
     def _note(
         self, handle: ProviderHandle, container: str, response: AllocateResponse
     ) -> AllocationFailure | None:
+        failure = self._take(handle, response)
+        self.allocate_calls.append(
+            pb.AllocateCall(
+                provider=handle.name, container=container, error=response.failure.message
+            )
+        )
+        if isinstance(response, hp.AllocatePodResponse):
+            self.pod_allocation.MergeFrom(response.pod_allocation)
+        return failure
+
+    def _take(
+        self, handle: ProviderHandle, response: AllocateResponse | hp.SealResponse
+    ) -> AllocationFailure | None:
         failure = response.failure
         if failure.fault:
             raise ProviderFault(failure.fault)
+        if failure.HasField("deferral"):
+            raise deferral_from_message(failure.deferral)
         self.plugin_calls.extend(response.plugin_calls)
-        self.allocate_calls.append(
-            pb.AllocateCall(provider=handle.name, container=container, error=failure.message)
-        )
         self._given[handle.name] = tuple(response.allocations)
-        if isinstance(response, hp.AllocatePodResponse):
-            self.pod_allocation.MergeFrom(response.pod_allocation)
         if response.HasField("failure"):
             return AllocationFailure(failure.message, failure.reason or None)
         return None
@@ -196,3 +238,7 @@ class Fanout:
                 kept.append(handle)
         self._handles = kept
         return answers
+
+
+def _ask_seal(handle: ProviderHandle, request: hp.SealRequest) -> Awaitable[hp.SealResponse]:
+    return handle.stub.Seal(request, timeout=handle.timeout)
