@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager
 from typing import Generic, Protocol, TypeVar
 
-from numalign.errors import Fault, FieldViolation, InvalidInput
+from numalign.errors import Deferred, Fault, FieldViolation, InvalidInput
 from numalign.model.hint import ProviderHints, TopologyHint
 from numalign.model.ids import AdmissionId, PodUid
 from numalign.model.pod import Container, Pod
@@ -20,6 +20,7 @@ from numalign.provider.hint_messages import hint_from_message, hints_to_message
 from numalign.provider.ledger import Ledger
 from numalign.provider.messages import (
     call_to_message,
+    deferral_to_message,
     edits_to_message,
     facts_to_messages,
     holding_to_message,
@@ -117,6 +118,10 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
                 )
         except Fault as fault:
             return hp.GetTopologyHintsResponse(instance_id=self._instance_id, fault=str(fault))
+        except Deferred as deferred:
+            return hp.GetTopologyHintsResponse(
+                instance_id=self._instance_id, deferral=deferral_to_message(deferred)
+            )
         return hp.GetTopologyHintsResponse(
             instance_id=self._instance_id, hints=hints_to_message(hints), facts=facts
         )
@@ -134,6 +139,10 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
                 )
         except Fault as fault:
             return hp.GetPodTopologyHintsResponse(instance_id=self._instance_id, fault=str(fault))
+        except Deferred as deferred:
+            return hp.GetPodTopologyHintsResponse(
+                instance_id=self._instance_id, deferral=deferral_to_message(deferred)
+            )
         return hp.GetPodTopologyHintsResponse(
             instance_id=self._instance_id, hints=hints_to_message(hints), facts=facts
         )
@@ -154,10 +163,16 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
                     affinity,
                     last=request.last,
                     dry_run=request.dry_run,
+                    seal_later=request.seal_later,
                 )
         except Fault as fault:
             return hp.AllocateResponse(
                 instance_id=self._instance_id, failure=hp.AllocationFailure(fault=str(fault))
+            )
+        except Deferred as deferred:
+            return hp.AllocateResponse(
+                instance_id=self._instance_id,
+                failure=hp.AllocationFailure(deferral=deferral_to_message(deferred)),
             )
         if not request.dry_run:
             self._observer.allocated(before, outcome, pod, container)
@@ -166,6 +181,7 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
             failure=_failure(outcome.failure),
             allocations=self._holdings(outcome.state, pod.uid),
             plugin_calls=[call_to_message(call) for call in outcome.plugin_calls],
+            unsealed=outcome.unsealed,
         )
 
     async def AllocatePod(
@@ -185,10 +201,16 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
                     affinity,
                     last=request.last,
                     dry_run=request.dry_run,
+                    seal_later=request.seal_later,
                 )
         except Fault as fault:
             return hp.AllocatePodResponse(
                 instance_id=self._instance_id, failure=hp.AllocationFailure(fault=str(fault))
+            )
+        except Deferred as deferred:
+            return hp.AllocatePodResponse(
+                instance_id=self._instance_id,
+                failure=hp.AllocationFailure(deferral=deferral_to_message(deferred)),
             )
         if not request.dry_run:
             self._observer.allocated(before, outcome, pod, None)
@@ -198,6 +220,20 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
             failure=_failure(outcome.failure),
             allocations=self._holdings(outcome.state, pod.uid),
             pod_allocation=pod_holding_to_message(holding),
+            plugin_calls=[call_to_message(call) for call in outcome.plugin_calls],
+            unsealed=outcome.unsealed,
+        )
+
+    async def Seal(self, request: hp.SealRequest, context: Context) -> hp.SealResponse:
+        """Does what cannot be undone."""
+        pod = self._pods.decode(request.pod)
+        admission_id = AdmissionId(request.admission_id)
+        with self._about(admission_id, pod, None):
+            outcome = await self._ledger.seal(admission_id, pod)
+        return hp.SealResponse(
+            instance_id=self._instance_id,
+            failure=_failure(outcome.failure),
+            allocations=self._holdings(outcome.state, pod.uid),
             plugin_calls=[call_to_message(call) for call in outcome.plugin_calls],
         )
 

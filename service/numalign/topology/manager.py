@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from numalign.errors import FieldViolation, InvalidInput, SpecChanged
+from numalign.errors import Deferred, FieldViolation, InvalidInput, SpecChanged
 from numalign.model.feature_gates import FeatureGates
 from numalign.model.hint import TopologyHint
 from numalign.model.ids import AdmissionId, PodUid
@@ -216,6 +216,14 @@ class TopologyManager:
                     message=refusal.message,
                     keeps_nothing=True,
                 )
+            except Deferred as deferred:
+                result = ScopeResult(
+                    admitted=False,
+                    reason=deferred.reason,
+                    message=str(deferred),
+                    keeps_nothing=True,
+                    retry_after=deferred.retry_after,
+                )
             response = await self._answer(call, result, fanout)
         except BaseException:
             await carried_through(self._abort(fanout, admission_id, hp.LEFTOVERS_DROP))
@@ -231,13 +239,15 @@ class TopologyManager:
         self, call: AdmitCall, result: ScopeResult, fanout: Fanout
     ) -> ad.AdmitResponse:
         response = ad.AdmitResponse(
-            verdict=pb.VERDICT_ADMITTED if result.admitted else pb.VERDICT_REJECTED,
+            verdict=_verdict(result),
             handler="" if result.admitted else HANDLER,
             reason=result.reason,
             message=result.message,
             warnings=fanout.warnings,
             dry_run=call.dry_run,
         )
+        if result.retry_after is not None:
+            response.retry_after.FromMilliseconds(round(result.retry_after * 1000))
         if result.admitted or (self._strategies.keeps_leftovers and not result.keeps_nothing):
             response.allocations.extend(fanout.allocations(call.pod, dict(result.affinities)))
             response.pod_allocation.CopyFrom(fanout.pod_allocation)
@@ -421,6 +431,12 @@ async def carried_through(work: Awaitable[T]) -> T:
         if not task.done():
             await asyncio.wait((task,))
         raise
+
+
+def _verdict(result: ScopeResult) -> pb.Verdict.ValueType:
+    if result.admitted:
+        return pb.VERDICT_ADMITTED
+    return pb.VERDICT_REJECTED if result.retry_after is None else pb.VERDICT_DEFERRED
 
 
 def restore_hints(hints: HintStore, records: Records) -> None:
