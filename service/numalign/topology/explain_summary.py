@@ -5,29 +5,41 @@ Separate from the obstacles of a refusal, which stand for themselves in an answe
 
 from __future__ import annotations
 
-from numalign.model.pod import Pod
+from collections.abc import Sequence
+
 from numalign.topology.explain_merge import MergeCause, MergeVerdict, explain_merge, mask_words
-from numalign.topology.explain_words import holders_words, masks_words, paragraph
+from numalign.topology.explain_words import (
+    holders_words,
+    listed,
+    masks_words,
+    paragraph,
+    without_subject,
+)
 from numalign.topology.explanation import Explanation, Obstacle
 from numalign.topology.numa_info import NumaInfo
 from numalign.topology.policy import Policy
 from numalign.topology.scope import MergeRecord, ScopeResult
 
+_MOST_CONTAINERS_NAMED = 3
+
 
 def admission(
-    pod: Pod, result: ScopeResult, policy: Policy, numa: NumaInfo | None, scope: str
+    result: ScopeResult, policy: Policy, numa: NumaInfo | None, scope: str
 ) -> Explanation:
-    """The masks chosen for an admitted pod, and what each resource offered."""
+    """The masks chosen for an admitted pod, and what each resource offered.
+
+    `numa` is None where the policy does not align.
+    """
     if numa is None or not result.merges:
-        count = len(pod.all_containers())
-        containers = "the only container" if count == 1 else f"{count} containers"
-        unaligned = f"No alignment was asked for: each provider chose by itself for {containers}"
+        unaligned = "No alignment was asked for: each provider chose by itself"
         return Explanation(summary=paragraph([f"Admitted by policy {policy.name}", unaligned]))
-    sentences = [_admitted_words(record, policy, numa) for record in result.merges]
+    alike: dict[str, list[str | None]] = {}
+    for record in result.merges:
+        alike.setdefault(_outcome_words(record, policy, numa), []).append(record.container)
+    sentences = [f"{_subject(names)} got {outcome}" for outcome, names in alike.items()]
     head = f"Admitted by policy {policy.name} in {scope} scope"
-    return Explanation(
-        summary=paragraph([head, *sentences], more="{} more containers were decided likewise.")
-    )
+    more = "{} more sentences are left out."
+    return Explanation(summary=paragraph([head, *sentences], more))
 
 
 def rejection(result: ScopeResult, policy: Policy, scope: str, obstacle: Obstacle) -> Explanation:
@@ -48,20 +60,30 @@ def rejection(result: ScopeResult, policy: Policy, scope: str, obstacle: Obstacl
     )
 
 
-def _admitted_words(record: MergeRecord, policy: Policy, numa: NumaInfo) -> str:
+def _subject(names: Sequence[str | None]) -> str:
+    named = [f'"{name}"' for name in names if name is not None]
+    if not named:
+        return "The pod"
+    if len(named) == 1:
+        return f"Container {named[0]}"
+    if len(named) > _MOST_CONTAINERS_NAMED:
+        named[_MOST_CONTAINERS_NAMED:] = [f"{len(named) - _MOST_CONTAINERS_NAMED} more"]
+    return f"Containers {listed(named)}"
+
+
+def _outcome_words(record: MergeRecord, policy: Policy, numa: NumaInfo) -> str:
+    """The mask that was chosen, and why."""
     verdict = explain_merge(record, policy, numa)
-    subject = "The pod" if record.container is None else f'Container "{record.container}"'
-    got = f"{subject} got {mask_words(record.best.mask)}"
-    demanding = [view for view in verdict.resources if not view.any_node]
-    if not demanding:
+    got = mask_words(record.best.mask)
+    if all(view.any_node for view in verdict.resources):
         return f"{got}: no resource minds where"
+    if verdict.cause is not MergeCause.ALIGNED:
+        return f"{got}, not preferred: {without_subject(verdict)}"
     offers = "; ".join(
         f"{view.resource} offered {masks_words(view.accepted, any_node=view.any_node)}"
         for view in verdict.resources
     )
-    if verdict.cause is MergeCause.ALIGNED:
-        return f"{got}, preferred: {_choice_words(verdict, numa)} ({offers})"
-    return f"{got}, not preferred: {verdict.sentence}"
+    return f"{got}, preferred: {_choice_words(verdict, numa)} ({offers})"
 
 
 def _choice_words(verdict: MergeVerdict, numa: NumaInfo) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from numalign.model.numa_mask import NumaMask
 from numalign.model.resource_names import is_hugepages
 from numalign.provider.values import NodeFacts, ResourceFacts
-from numalign.topology.explain_merge import mask_words
+from numalign.topology.explain_merge import MergeVerdict, mask_words
 
 LONGEST_PARAGRAPH = 600
 """About how many characters a summary may have."""
@@ -65,6 +65,11 @@ def masks_words(masks: Sequence[NumaMask], *, any_node: bool) -> str:
     return listed(named, "or") or "nothing"
 
 
+def without_subject(verdict: MergeVerdict) -> str:
+    """The verdict's sentence without the policy and the container, where they are named already."""
+    return verdict.sentence.partition(": ")[2]
+
+
 def asked_words(facts: ResourceFacts) -> str:
     """What was asked of a resource and what its nodes have.
 
@@ -77,6 +82,11 @@ def asked_words(facts: ResourceFacts) -> str:
         return f"{asked}; {_range_words(facts)}"
     has = "has" if len(facts.nodes) == 1 else "have"
     return f"{asked}; {nodes_words(n.node for n in facts.nodes)} {has} {_free_words(facts)}"
+
+
+def noted(text: str, note: str) -> str:
+    """`text`, with a provider's note in parentheses if there is one."""
+    return f"{text} ({note.rstrip('.')})" if note else text
 
 
 def holders_words(facts: ResourceFacts) -> str:

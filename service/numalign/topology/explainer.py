@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from numalign.model.pod import Container, Pod
-from numalign.topology.explain_refusal import allocation_obstacle, fault_obstacle, merge_obstacle
+from numalign.topology.explain_failure import allocation_obstacle
+from numalign.topology.explain_refusal import fault_obstacle, merge_obstacle
 from numalign.topology.explain_summary import admission, rejection
 from numalign.topology.explanation import Obstacle, container_of
 from numalign.topology.messages import (
@@ -57,7 +58,7 @@ class Explainer:
         if level < pb.EXPLAIN_LEVEL_SUMMARY:
             return pb.Explanation()
         if result.admitted:
-            explained = admission(pod, result, self._policy, self._numa, self._scope)
+            explained = admission(result, self._policy, self._numa, self._scope)
         else:
             obstacle = await self._obstacle(pod, result, notes)
             explained = rejection(result, self._policy, self._scope, obstacle)

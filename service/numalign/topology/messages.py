@@ -1,6 +1,7 @@
 """Explanations to their wire form: merges with every absence kept, obstacles, facts.
 
-Separate from the explanations so that these stay free of protobuf.
+Also what a record tells of a pod's containers. Separate from what decides and explains, so
+that it stays free of protobuf.
 """
 
 from __future__ import annotations
@@ -8,12 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from numalign.model.ids import NumaId, PodUid
+from numalign.model.pod import Container, Pod
 from numalign.provider.hint_messages import hint_to_message, hints_to_message
 from numalign.provider.messages import facts_to_messages
 from numalign.provider.values import Holder, NodeFacts, ResourceFacts
 from numalign.topology.explanation import Explanation, Found, Obstacle
 from numalign.topology.scope import MergeRecord
 from numalign.v1 import types_pb2 as pb
+
+
+def containers_to_messages(pod: Pod) -> list[pb.AdmittedContainer]:
+    """The containers of a pod, as a record tells them."""
+    return [
+        pb.AdmittedContainer(name=container.name, kind=_kind(container))
+        for container in pod.all_containers()
+    ]
+
+
+def _kind(container: Container) -> pb.ContainerKind.ValueType:
+    if container.is_sidecar:
+        return pb.CONTAINER_KIND_SIDECAR
+    return pb.CONTAINER_KIND_INIT if container.is_init else pb.CONTAINER_KIND_APP
 
 
 def explanation_to_message(explanation: Explanation) -> pb.Explanation:

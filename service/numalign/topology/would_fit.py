@@ -12,10 +12,11 @@ from itertools import accumulate, groupby
 from operator import attrgetter
 
 from numalign.model.numa_mask import NumaMask, mask_of, nodes_of
+from numalign.model.pod import Pod
 from numalign.provider.values import ResourceFacts
-from numalign.topology.explain_merge import MergeVerdict, mask_words
+from numalign.topology.explain_merge import MergeVerdict, ResourceView, mask_words
 from numalign.topology.explain_words import amount_words, is_bytes, listed, nodes_words
-from numalign.topology.explanation import SamePod
+from numalign.topology.explanation import Found, SamePod, same_pod
 from numalign.topology.numa_info import MissingDistance, NumaInfo, narrowest
 from numalign.topology.policy import Policy, Verdict
 from numalign.topology.policy_best_effort import BestEffortPolicy
@@ -54,9 +55,14 @@ class Demand:
             return True
         return all(mask >> node & 1 for node in self.same_pod.nodes())
 
-    def hides_nothing(self) -> bool:
-        """Whether free amounts say all: groups of nodes in use together are only in a note."""
-        return not (is_bytes(self.facts.resource) and self.facts.note)
+    def is_plain(self) -> bool:
+        """Whether the free amounts say all about a smaller request.
+
+        Not where groups of nodes can only be used together, which only the note tells, nor where
+        the asker holds some already: then it is judged by that.
+        """
+        grouped = is_bytes(self.facts.resource) and bool(self.facts.note)
+        return not grouped and not self.same_pod.itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +78,46 @@ class Fit:
     within: str = ""
 
     def words(self) -> str:
-        """As part of a sentence."""
-        amounts = [f"{name} of at most {amount_words(name, most)}" for name, most in self.lowered]
+        """As part of a sentence.
+
+        On one node anything less fits as well; what several nodes are preferred for may, if it
+        were less, be wanted on fewer nodes, none of which has it.
+        """
+        bound = "of at most" if self.mask.bit_count() == 1 else "of"
+        amounts = [f"{name} {bound} {amount_words(name, most)}" for name, most in self.lowered]
         text = f"{listed(amounts)} on {nodes_words(nodes_of(self.mask))}"
         return f"{text}, within this: {self.within}" if self.within else text
+
+
+def demands_of(
+    views: Iterable[ResourceView], found: Sequence[Found], pod: Pod, container: str | None
+) -> list[Demand] | None:
+    """The resources that mind in a merge; None where the facts of one are not known.
+
+    `container` is the one that asks, None the pod as a whole.
+    """
+    by_name = {(one.provider, one.facts.resource): one for one in found}
+    demands = []
+    for view in views:
+        if view.any_node:
+            continue
+        one = by_name.get((view.provider, view.resource))
+        if one is None:
+            return None
+        demands.append(demand_of(one, frozenset(view.accepted), pod, container))
+    return demands
+
+
+def demand_of(
+    found: Found, accepted: frozenset[NumaMask], pod: Pod, container: str | None
+) -> Demand:
+    """One resource as it is asked for; `accepted` are the masks that the policy accepts for it."""
+    return Demand(
+        provider=found.provider,
+        facts=found.facts,
+        accepted=accepted,
+        same_pod=same_pod(found.facts, pod, container),
+    )
 
 
 def largest_fit(
@@ -86,8 +128,6 @@ def largest_fit(
     `demands` are all resources that mind; those whose masks do are kept as they are.
     `single_only`: the policy takes no set of several nodes.
     """
-    if any(d.same_pod.itself for d in demands):
-        return None
     fits = [fit for node in nodes if (fit := _on_one_node(demands, node)) is not None]
     if not single_only:
         fits += _on_several_nodes(demands)
@@ -147,7 +187,7 @@ def _on_one_node(demands: Sequence[Demand], node: int) -> Fit | None:
         short = [(d, most) for d, most in zip(together, amounts, strict=True) if most < d.requested]
         if not short or min(amounts) < 1:
             return None
-        if not all(d.hides_nothing() and d.may_leave_out(mask) for d in together):
+        if not all(d.is_plain() and d.may_leave_out(mask) for d in together):
             return None
         lowered += short
     return _fit(mask, lowered, len(demands)) if lowered else None
@@ -159,7 +199,7 @@ def _on_several_nodes(demands: Sequence[Demand]) -> list[Fit]:
     Only CPUs: each is on one node, so that what nodes have free and hold when empty adds up.
     """
     cpus = next((d for d in demands if d.facts.resource == _CPU), None)
-    if cpus is None:
+    if cpus is None or not cpus.is_plain():
         return []
     fits = []
     for mask in _several_nodes([d for d in demands if d is not cpus], cpus):

@@ -1,0 +1,199 @@
+"""What is said to have fitted fits: the engines are asked with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+from tests.unit.topology.explain_world import (
+    GPU,
+    NIC,
+    Explained,
+    Node,
+    container,
+    gpus,
+    machine,
+    pod,
+    with_requests,
+)
+
+from numalign.model.pod import Pod
+from numalign.model.quantity import Quantity
+from numalign.topology.construct import build_policy
+
+_AMOUNT = r"(\S+) of (?:at most )?(\d\S*(?: bytes)?)"
+_CORES = re.compile(r"multiples of (\d+) CPUs, (\d+) are free")
+_POLICY = re.compile(r"policy (\S+) would accept (\S+)$")
+
+
+def claimed(would_fit: str) -> dict[str, Quantity]:
+    """The amounts that are said to fit, by resource."""
+    head = would_fit.partition("within this")[0].partition("policy ")[0].partition(" on NUMA")[0]
+    return {
+        name: Quantity.parse(amount.removesuffix(" bytes").rstrip(",;"))
+        for name, amount in re.findall(_AMOUNT, head)
+    }
+
+
+def within(would_fit: str, amounts: Mapping[str, Quantity]) -> dict[str, Quantity]:
+    """The amounts under the condition on whole cores, if there is one."""
+    found = _CORES.search(would_fit)
+    if found is None or "cpu" not in amounts:
+        return dict(amounts)
+    per_core, free = int(found[1]), int(found[2])
+    cpus = min(amounts["cpu"].value(), free) // per_core * per_core
+    return {**amounts, "cpu": Quantity.from_int(cpus)}
+
+
+def is_admitted(node: Node, which: Pod, name: str, lowered: Collection[str]) -> bool:
+    """Whether the container passes, as far as the policy and the lowered resources go.
+
+    A resource that was not lowered may still have a problem of its own in its allocation,
+    which the first refusal came before.
+    """
+    explained = node.ask(which)
+    if explained.result.admitted:
+        return True
+    obstacle, merges = explained.obstacle, explained.result.merges
+    if obstacle.container not in {"", name}:
+        return True
+    refused_by_policy = bool(merges) and not merges[-1].admitted
+    return not refused_by_policy and not set(obstacle.resources) & set(lowered)
+
+
+nodes = st.builds(
+    lambda sizes, **fields: Node(
+        machine(*sizes, gib=4, huge_2mi=64, threads=2, sockets=2), reserved="0", **fields
+    ),
+    st.lists(st.sampled_from([4, 6, 8]), min_size=2, max_size=4),
+    policy=st.sampled_from(["none", "restricted", "single-numa-node", "best-effort"]),
+    scope=st.sampled_from(["container", "pod"]),
+    cpu_options=st.sampled_from([(), ("full-pcpus-only",), ("distribute-cpus-across-numa",)]),
+    memory=st.sampled_from(["None", "Static"]),
+    devices=st.builds(
+        lambda a, b: (gpus(GPU, *a), gpus(NIC, *b)),
+        st.lists(st.integers(0, 2), min_size=2, max_size=2),
+        st.lists(st.integers(0, 2), min_size=2, max_size=2),
+    ),
+)
+
+amounts = st.fixed_dictionaries(
+    {
+        "cpu": st.integers(0, 12),
+        "memory": st.sampled_from(["1Mi", "1Gi", "3Gi", "3900Mi", "5Gi", "40Gi"]),
+        "hugepages_2Mi": st.sampled_from(["0", "0", "64Mi", "100Mi", "200Mi"]),
+        "gpu": st.sampled_from([0, 0, 1, 2, 3]),
+        "nic": st.sampled_from([0, 0, 1, 2]),
+    }
+)
+small = st.fixed_dictionaries(
+    {
+        "cpu": st.integers(0, 4),
+        "memory": st.sampled_from(["1Mi", "1Gi", "2Gi", "5Gi"]),
+        "gpu": st.sampled_from([0, 0, 1]),
+    }
+)
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    node=nodes,
+    before=st.lists(small, max_size=4),
+    kind=st.sampled_from(["app", "init", "sidecar"]),
+    first=st.none() | small,
+    asked=amounts,
+    share=st.integers(1, 100),
+)
+def test_what_is_said_to_fit_is_admitted(
+    node: Node,
+    before: list[dict[str, Any]],
+    kind: str,
+    first: dict[str, Any] | None,
+    asked: dict[str, Any],
+    share: int,
+) -> None:
+    for number, amount in enumerate(before):
+        node.admit(pod(f"before{number}", container(kind="app", **amount)))
+    earlier = [] if first is None else [container("first", kind=kind, **first)]
+    which = pod("p", *earlier, container("second", **asked))
+    explained = node.ask(which)
+    if explained.result.admitted:
+        return
+    obstacle = explained.obstacle
+    name = obstacle.container
+    if not name:
+        if first is not None:
+            return
+        name = "second"
+    fitting = within(obstacle.would_fit, claimed(obstacle.would_fit))
+    if any(amount.is_zero() for amount in fitting.values()):
+        return
+    if fitting:
+        event(f"{explained.result.reason}: {', '.join(sorted(fitting))}")
+        assert is_admitted(node, with_requests(which, name, fitting), name, fitting)
+    if fitting and "at most" in obstacle.would_fit:
+        less = {
+            resource: Quantity.from_int(max(1, amount.value() * share // 100))
+            for resource, amount in fitting.items()
+        }
+        less = within(obstacle.would_fit, less)
+        if not any(amount.is_zero() for amount in less.values()):
+            assert is_admitted(node, with_requests(which, name, less), name, less)
+    other_policy_accepts(node, explained)
+
+
+def other_policy_accepts(node: Node, explained: Explained) -> None:
+    """A policy that is named takes the very same hints, with the mask that is named."""
+    found = _POLICY.search(explained.obstacle.would_fit)
+    if found is None:
+        return
+    event(f"policy {found[1]}")
+    where = node.machine
+    other = build_policy(replace(node.topology, policy=found[1]), where, node.gates).policy
+    verdict = other.decide([a.hints for a in explained.result.merges[-1].answers])
+    assert verdict.admitted
+    assert verdict.best.mask is not None
+    named = {int(number) for number in found[2].strip("{}").split(",")}
+    assert verdict.best.mask == sum(1 << number for number in named)
+
+
+def test_several_nodes_may_hold_fewer_cpus() -> None:
+    node = Node(machine(6, 6, 6), "restricted", reserved="0")
+    node.hold("a", 1, 1)
+    node.hold("b", 1, 2)
+    which = pod("p", container(cpu=12))
+
+    would_fit = node.ask(which).obstacle.would_fit
+
+    assert (
+        would_fit == "cpu of 10 on NUMA nodes 0 and 1; or policy best-effort would accept {0,1,2}"
+    )
+    assert node.ask(with_requests(which, "app", {"cpu": Quantity.parse("10")})).result.admitted
+
+
+def test_a_set_that_fewer_nodes_would_do_for_is_not_offered() -> None:
+    node = Node(machine(6, 6), "restricted", reserved="0")
+    node.hold("a", 3, 0)
+    node.hold("b", 3, 1)
+
+    would_fit = node.ask(pod("p", container(cpu=8))).obstacle.would_fit
+
+    assert would_fit == "cpu of at most 3 on NUMA node 1"
+
+
+def test_resources_are_lowered_together() -> None:
+    node = Node(machine(4, 4, gib=4), "single-numa-node", reserved="0", devices=[gpus(GPU, 1, 1)])
+    which = pod("p", container(cpu=6, gpu=2))
+
+    obstacle = node.ask(which).obstacle
+
+    assert list(obstacle.resources) == [GPU, "cpu"]
+    assert claimed(obstacle.would_fit) == {
+        GPU: Quantity.parse("1"),
+        "cpu": Quantity.parse("4"),
+    }
+    assert node.ask(with_requests(which, "app", claimed(obstacle.would_fit))).result.admitted
