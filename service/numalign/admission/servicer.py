@@ -6,7 +6,7 @@ is recorded there, and a restart of this service loses nothing.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TypeVar
@@ -54,10 +54,13 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
         topology: tm_grpc.TopologyManagerAsyncStub,
         default_owner: str,
         observer: AnswerObserver,
+        answered: Callable[[int], None],
     ) -> None:
+        """Make it. `answered` hears the revision of every answer that changed something."""
         self._topology = topology
         self._default_owner = default_owner
         self._observer = observer
+        self._answered = answered
 
     async def Admit(
         self, request: ad.AdmitRequest | ReceivedAdmit, context: Context
@@ -90,6 +93,7 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
                 timeout=context.time_remaining(),
             )
         )
+        self._answered(response.revision)
         return ad.ReleaseResponse(revision=response.revision)
 
     async def Reconcile(
@@ -105,6 +109,7 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
                 timeout=context.time_remaining(),
             )
         )
+        self._answered(response.outcome.revision)
         return response.outcome
 
     async def PrepareContainer(
@@ -173,6 +178,32 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
         async for event in self._watch(request.from_revision, context):
             yield event
 
+    async def GetNodeResources(
+        self, request: ad.GetNodeResourcesRequest, context: Context
+    ) -> ad.GetNodeResourcesResponse:
+        """Says what the node has, and what of it is free."""
+        response = await self._call(
+            self._topology.GetNodeResources(
+                tm.TopologyManagerGetNodeResourcesRequest(), timeout=context.time_remaining()
+            )
+        )
+        return ad.GetNodeResourcesResponse(resources=response.resources)
+
+    async def WatchNodeResources(
+        self, request: ad.WatchNodeResourcesRequest, context: Context
+    ) -> AsyncIterator[ad.WatchNodeResourcesResponse]:
+        """Streams the same at every change."""
+        stream = self._topology.WatchNodeResources(
+            tm.TopologyManagerWatchNodeResourcesRequest(), timeout=context.time_remaining()
+        )
+        try:
+            async for response in stream:
+                yield ad.WatchNodeResourcesResponse(resources=response.resources)
+        except aio.AioRpcError as error:
+            raise _named(error) from error
+        finally:
+            stream.cancel()
+
     async def _admit(self, received: ReceivedAdmit, context: Context) -> ad.AdmitResponse:
         if not received.pod:
             raise InvalidInput(FieldViolation("pod", "Required value"))
@@ -191,6 +222,7 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
             )
         )
         self._observer.answered(request, response.decision)
+        self._answered(response.decision.revision)
         return response.decision
 
     async def _watch(

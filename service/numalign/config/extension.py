@@ -14,7 +14,13 @@ from numalign.config.defaults import Defaults
 from numalign.config.device_plugins import read_device_plugins
 from numalign.config.inventory import read_inventory
 from numalign.config.reservation import is_reservable
-from numalign.config.serving import read_address, read_endpoints, read_sockets, socket_path
+from numalign.config.serving import (
+    read_address,
+    read_endpoints,
+    read_pod_resources,
+    read_sockets,
+    socket_path,
+)
 from numalign.config.settings import (
     Compatibility,
     DevicePluginSettings,
@@ -43,7 +49,7 @@ EXTENSION_KEYS = (
     "compatibility", "validation", "runtimeDirectory", "stateDirectory", "sockets", "endpoints",
     "machine", "devices", "devicePlugins", "nodeAllocatableReservation", "providers",
     "providerTimeout",
-    "queueDepth", "historyLength", "metrics", "log", "owner",
+    "queueDepth", "historyLength", "metrics", "log", "owner", "podResources",
 )  # fmt: skip
 
 DEFAULT_PROVIDER_TIMEOUT = 5.0
@@ -65,6 +71,7 @@ class Extension:
     state_directory: Path
     sockets: SocketSettings
     endpoints: Mapping[Service, Path]
+    pod_resources: Path | None
     machine: MachineSource
     devices: tuple[StaticResource, ...]
     device_plugins: DevicePluginSettings
@@ -82,6 +89,7 @@ def read_extension(section: Section, defaults: Defaults) -> Extension:
     """Read the section; mistakes are recorded in its problems."""
     section.refuse_unknown(EXTENSION_KEYS)
     runtime = _directory(section, "runtimeDirectory", defaults.directories.runtime)
+    endpoints = read_endpoints(section.section("endpoints"), runtime)
     timeout = section.seconds("providerTimeout", DEFAULT_PROVIDER_TIMEOUT)
     return Extension(
         compatibility=section.choice("compatibility", Compatibility.SAFE),
@@ -89,7 +97,8 @@ def read_extension(section: Section, defaults: Defaults) -> Extension:
         runtime_directory=runtime,
         state_directory=_directory(section, "stateDirectory", defaults.directories.state),
         sockets=read_sockets(section.section("sockets")),
-        endpoints=read_endpoints(section.section("endpoints"), runtime),
+        endpoints=endpoints,
+        pod_resources=read_pod_resources(section, "podResources", runtime, endpoints),
         machine=_machine(section, defaults.base_directory),
         devices=_devices(section, defaults),
         device_plugins=_device_plugins(section),

@@ -69,6 +69,7 @@ def settings_from_document(document: object, defaults: Defaults) -> Settings:
         state_directory=extension.state_directory,
         sockets=extension.sockets,
         endpoints=extension.endpoints,
+        pod_resources=extension.pod_resources,
         metrics=extension.metrics,
         log=extension.log,
         kubelet=_kubelet_keys(document),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from numalign.config.settings import Address, Service, SocketSettings
@@ -42,6 +43,22 @@ def read_endpoints(section: Section, runtime_directory: Path) -> dict[Service, P
         if other is not service:
             section.wrong(service, f"is the socket of {other.value} too")
     return endpoints
+
+
+def read_pod_resources(
+    section: Section, key: str, runtime_directory: Path, endpoints: Mapping[Service, Path]
+) -> Path | None:
+    """The socket of the kubelet's pod resources interface; None where `key` is not given."""
+    if key not in section:
+        return None
+    inner = section.section(key)
+    inner.refuse_unknown(("socket",))
+    default = str(runtime_directory / "pod-resources.sock")
+    path = socket_path(inner, "socket", inner.text("socket", default))
+    for service, endpoint in endpoints.items():
+        if endpoint == path:
+            inner.wrong("socket", f"is the socket of {service.value} too")
+    return path
 
 
 def socket_path(section: Section, key: str, text: str) -> Path:

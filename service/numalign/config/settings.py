@@ -163,6 +163,7 @@ class DevicePluginSettings:
 class Settings:
     """The whole configuration, checked. `warnings` are for the log at start.
 
+    `pod_resources` is the socket of the kubelet's pod resources interface; None: not served.
     `provider_timeout` is in seconds; `queue_depth` and `history_length` count admissions and
     changes. `kubelet` is the KubeletConfiguration part of the document as decoded, for keys
     that only one service reads (eviction thresholds, allowed sysctls, grace periods).
@@ -186,6 +187,7 @@ class Settings:
     state_directory: Path
     sockets: SocketSettings
     endpoints: Mapping[Service, Path]
+    pod_resources: Path | None
     metrics: MetricsSettings
     log: LogSettings
     kubelet: Mapping[str, object]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from numalign.cpu.engine import CpuEngine
+from numalign.cpu.node_numbers import NodeCpus, managed_nodes, unmanaged_nodes
+from numalign.cpu.policy_static import StaticPolicy
 from numalign.cpu.state import CpuState
 from numalign.v1 import hint_provider_pb2 as hp
 
@@ -30,6 +32,15 @@ class CpuBooks:
                     hp.PodCpus(pod_uid=pod_uid, cpus=str(cpus))
                     for pod_uid, cpus in sorted(state.pod_sets.items())
                 ],
+                nodes=[
+                    hp.CpuNode(
+                        numa_node=node.node,
+                        cpus=str(node.cpus),
+                        free=str(node.free),
+                        largest=node.largest,
+                    )
+                    for node in self._nodes(state)
+                ],
             )
         )
 
@@ -39,3 +50,9 @@ class CpuBooks:
     ) -> hp.GetAllocatableResourcesResponse:
         """CPUs that can be exclusive."""
         return hp.GetAllocatableResourcesResponse(cpus=str(self._engine.allocatable))
+
+    def _nodes(self, state: CpuState) -> tuple[NodeCpus, ...]:
+        policy = self._engine.policy
+        if isinstance(policy, StaticPolicy):
+            return managed_nodes(policy.setup, state)
+        return unmanaged_nodes(self._engine.topology)

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+from pathlib import Path
+
 from grpc import aio
 
 from numalign.admission.observer import AnswerObserver
+from numalign.admission.pod_resources.mirror import AdmissionMirror
 from numalign.admission.servicer import AdmissionServicer, ReceivedAdmit
 from numalign.config.settings import Service, Settings
-from numalign.process.part import Part
+from numalign.process.part import OwnSocket, Part
 from numalign.rpc.methods import Registration
 from numalign.telemetry.metrics import Metrics
+from numalign.v1 import topology_pb2_grpc as tm_grpc
 from numalign.v1.admission_pb2_grpc import add_AdmissionServicer_to_server
-from numalign.v1.topology_pb2_grpc import TopologyManagerStub
 
 HEALTH_NAME = "numalign.v1.Admission"
 
 
 def admission_part(settings: Settings, topology: aio.Channel, metrics: Metrics) -> Part:
-    """The Admission service over `topology`, a channel to the Topology Manager."""
-    servicer = AdmissionServicer(
-        TopologyManagerStub(topology), settings.owner, AnswerObserver(metrics)
-    )
-    return Part(
+    """The Admission service over `topology`, a channel to the Topology Manager.
+
+    With `podResources` configured, it also has the socket of the kubelet's interface.
+    """
+    stub = tm_grpc.TopologyManagerStub(topology)
+    mirror = AdmissionMirror(stub)
+    servicer = AdmissionServicer(stub, settings.owner, AnswerObserver(metrics), mirror.answered)
+    part = Part(
         service=Service.ADMISSION,
         registration=Registration(
             add_AdmissionServicer_to_server,
@@ -29,4 +37,48 @@ def admission_part(settings: Settings, topology: aio.Channel, metrics: Metrics) 
             deserializers={"Admit": ReceivedAdmit.from_wire},
         ),
         health_name=HEALTH_NAME,
+    )
+    if settings.pod_resources is None:
+        return part
+
+    async def serving() -> None:
+        mirror.start()
+
+    return replace(
+        part,
+        serving=serving,
+        close=mirror.close,
+        sockets=(_pod_resources_socket(settings.pod_resources, mirror, stub, metrics),),
+    )
+
+
+def _pod_resources_socket(
+    path: Path,
+    mirror: AdmissionMirror,
+    topology: tm_grpc.TopologyManagerAsyncStub,
+    metrics: Metrics,
+) -> OwnSocket:
+    from numalign.admission.pod_resources.rate_limit import TokenBucket  # noqa: PLC0415 - memory
+    from numalign.admission.pod_resources.record_source import RecordSource  # noqa: PLC0415
+    from numalign.admission.pod_resources.servicer import (  # noqa: PLC0415
+        AlphaPodResourcesServicer,
+        PodResourcesServicer,
+    )
+    from numalign.kube.podresources.v1 import api_pb2_grpc as v1_grpc  # noqa: PLC0415
+    from numalign.kube.podresources.v1alpha1 import api_pb2_grpc as v1alpha1_grpc  # noqa: PLC0415
+
+    source = RecordSource(mirror, topology)
+    limit = TokenBucket(time.monotonic)
+    return OwnSocket(
+        path,
+        (
+            Registration(
+                v1_grpc.add_PodResourcesListerServicer_to_server,
+                PodResourcesServicer(source, limit, metrics),
+            ),
+            Registration(
+                v1alpha1_grpc.add_PodResourcesListerServicer_to_server,
+                AlphaPodResourcesServicer(source, limit, metrics),
+            ),
+        ),
     )

@@ -107,6 +107,7 @@ _PATHS = {
     "state_directory": "numalign.stateDirectory",
     "sockets": "numalign.sockets",
     "endpoints": "numalign.endpoints",
+    "pod_resources": "numalign.podResources",
     "metrics": "numalign.metrics",
     "log": "numalign.log",
 }

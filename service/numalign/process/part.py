@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from numalign.config.settings import Service, Settings
 from numalign.rpc.methods import Registration
@@ -22,6 +23,14 @@ async def nothing_changed(settings: Settings) -> tuple[str, ...]:  # noqa: ARG00
     return ()
 
 
+@dataclass(frozen=True, slots=True)
+class OwnSocket:
+    """A socket that a part has besides the one of its service, for interfaces of others."""
+
+    path: Path
+    registrations: tuple[Registration, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """A service. Its callbacks run on the event loop of its process.
@@ -31,7 +40,8 @@ class Part:
     - `serving` is called once it can be reached;
     - `reload` takes new settings and says which it applied, by path;
     - `close` gives back what it holds, after the server has stopped;
-    - `reports` says what was re-based or dropped at start.
+    - `reports` says what was re-based or dropped at start;
+    - `sockets` are served beside the service, in processes that serve sockets at all.
     """
 
     service: Service
@@ -41,3 +51,4 @@ class Part:
     reload: Callable[[Settings], Awaitable[tuple[str, ...]]] = nothing_changed
     close: Callable[[], Awaitable[None]] = nothing
     reports: tuple[str, ...] = field(default=())
+    sockets: tuple[OwnSocket, ...] = field(default=())

@@ -113,6 +113,11 @@ async def _serve_parts(
         )
         for part in parts
     ]
+    servers += [
+        ServiceServer(own.registrations, own.path, settings.sockets, active_tracer())
+        for part in parts
+        for own in part.sockets
+    ]
     started: set[asyncio.Task[None]] = set()
 
     def on_serving() -> None:

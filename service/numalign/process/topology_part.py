@@ -23,6 +23,7 @@ from numalign.topology.construct import TopologyDecider, build_policy
 from numalign.topology.explainer import Explainer
 from numalign.topology.hint_store import HintStore
 from numalign.topology.manager import TopologyManager, restore_hints
+from numalign.topology.node_resources.collector import NodeResourcesCollector
 from numalign.topology.observer import DecisionObserver
 from numalign.topology.picture import Picture
 from numalign.topology.provider_handle import ProviderHandle
@@ -119,6 +120,7 @@ async def topology_part(
         observer=DecisionObserver(context.metrics, decider.scope.name, lambda: turnstile.waiting),
         pods=context.pods,
         default_owner=settings.owner,
+        resources=NodeResourcesCollector(records, registry, context.pods, settings.gates),
     )
 
     async def serving() -> None:

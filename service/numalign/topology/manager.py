@@ -32,6 +32,7 @@ from numalign.provider.pod_cache import PodCache
 from numalign.telemetry.logs import log_fields
 from numalign.topology.fanout import Fanout
 from numalign.topology.hint_store import HintStore
+from numalign.topology.messages import containers_to_messages
 from numalign.topology.picture import Picture
 from numalign.topology.provider_handle import ProviderFault, ProviderHandle
 from numalign.topology.reasons import unexpected_rejection
@@ -274,6 +275,7 @@ class TopologyManager:
             pod_allocation=response.pod_allocation,
             qos_class=qos_class(pod, self._gates),
             config_generation=self._config_generation,
+            containers=containers_to_messages(pod),
         )
         try:
             await self._records.admit(Admitted(admission_id, call.data, record))

@@ -151,6 +151,11 @@ class Records:
                 shared = ad.SharedCpus(cpus=cpus)
                 self._note(ad.WatchAssignmentsResponse(shared_cpus=shared), revision)
 
+    async def wait_changed(self, seen: int) -> None:
+        """Wait until the revision is another than `seen`."""
+        while self._revision == seen:
+            await self._changed.wait()
+
     async def watch(self, from_revision: int) -> AsyncIterator[ad.WatchAssignmentsResponse]:
         """What is there, a marker, then every change; or every change after a revision.
 

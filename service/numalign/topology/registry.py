@@ -30,6 +30,18 @@ class ProviderRegistry:
         self._handles = list(handles)
         self._on_shared_cpus = on_shared_cpus
         self._watches: dict[str, asyncio.Task[None]] = {}
+        self._changes = 0
+        self._changed = asyncio.Event()
+
+    @property
+    def changes(self) -> int:
+        """How often a provider has said that its books changed."""
+        return self._changes
+
+    async def wait_changed(self, seen: int) -> None:
+        """Wait until `changes` is another than `seen`."""
+        while self._changes == seen:
+            await self._changed.wait()
 
     @property
     def handles(self) -> tuple[ProviderHandle, ...]:
@@ -117,9 +129,15 @@ class ProviderRegistry:
                         handle.instance_id = ""
                     if event.HasField("shared_cpus"):
                         await self._on_shared_cpus(event.shared_cpus)
+                    self._note_change()
             except aio.AioRpcError as error:
                 handle.last_error = f"{error.code().name}: {error.details()}"
             await asyncio.sleep(RETRY_SECONDS)
+
+    def _note_change(self) -> None:
+        self._changes += 1
+        self._changed.set()
+        self._changed = asyncio.Event()
 
 
 def overlap(a: str, b: str) -> bool:

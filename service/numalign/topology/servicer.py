@@ -13,6 +13,7 @@ from numalign.provider.pod_cache import PodCache
 from numalign.rpc.context import Context
 from numalign.telemetry.logs import log_fields
 from numalign.topology.manager import AdmitCall, Decision, TopologyManager
+from numalign.topology.node_resources.collector import NodeResourcesCollector
 from numalign.topology.provider_handle import ProviderHandle
 from numalign.topology.records import Records
 from numalign.topology.registry import ProviderRegistry
@@ -67,6 +68,7 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
         observer: AdmissionObserver,
         pods: PodCache,
         default_owner: str,
+        resources: NodeResourcesCollector,
     ) -> None:
         self._manager = manager
         self._records = records
@@ -76,6 +78,7 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
         self._observer = observer
         self._pods = pods
         self._default_owner = default_owner
+        self._resources = resources
 
     async def Admit(
         self, request: tm.TopologyManagerAdmitRequest, context: Context
@@ -203,6 +206,25 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
         handle = self._third_party(request)
         await self._manager.register(handle)
         return tm.RegisterHintProviderResponse(provider=_status(handle))
+
+    async def GetAllocatable(
+        self, request: tm.GetAllocatableRequest, context: Context
+    ) -> tm.GetAllocatableResponse:
+        """What the built-in providers can give out at all."""
+        return await self._resources.allocatable()
+
+    async def GetNodeResources(
+        self, request: tm.TopologyManagerGetNodeResourcesRequest, context: Context
+    ) -> tm.TopologyManagerGetNodeResourcesResponse:
+        """What the node has, and what of it is free."""
+        return tm.TopologyManagerGetNodeResourcesResponse(resources=await self._resources.read())
+
+    async def WatchNodeResources(
+        self, request: tm.TopologyManagerWatchNodeResourcesRequest, context: Context
+    ) -> AsyncIterator[tm.TopologyManagerWatchNodeResourcesResponse]:
+        """Streams the same at every change."""
+        async for resources in self._resources.watch():
+            yield tm.TopologyManagerWatchNodeResourcesResponse(resources=resources)
 
 
 def _given(field: str, value: str) -> str:

@@ -68,6 +68,7 @@ numalign:
   metrics: {address: "127.0.0.1:9464", services: {cpu: "[::1]:0"}}
   log: {level: debug, format: console}
   owner: tenant-a
+  podResources: {socket: /run/e.sock}
 """
 
 
@@ -125,6 +126,7 @@ def test_whole_section(settings: Read) -> None:
     assert read.metrics.address_of(Service.ADMISSION) == Address("127.0.0.1", 9464)
     assert read.log == LogSettings(level=LogLevel.DEBUG, format=LogFormat.CONSOLE)
     assert read.owner == "tenant-a"
+    assert read.pod_resources == Path("/run/e.sock")
     assert read.warnings == ()
 
 
@@ -153,6 +155,13 @@ def test_defaults(settings: Read) -> None:
     assert read.metrics.address_of(Service.CPU) is None
     assert read.log == LogSettings(level=LogLevel.INFO, format=LogFormat.JSON)
     assert read.owner == "default"
+    assert read.pod_resources is None
+
+
+def test_pod_resources_are_served_in_the_runtime_directory(settings: Read) -> None:
+    read = settings("numalign: {runtimeDirectory: /run/a, podResources: {}}")
+
+    assert read.pod_resources == Path("/run/a/pod-resources.sock")
 
 
 def test_settings_cannot_be_changed(settings: Read) -> None:
@@ -239,6 +248,9 @@ def test_sockets_for_everybody_are_a_warning(settings: Read) -> None:
          "numalign.endpoints.memory: is the socket of cpu too"),
         (f"{{endpoints: {{cpu: /{'x' * 107}}}}}",
          f"numalign.endpoints.cpu: /{'x' * 107} has 108 bytes; a socket takes 107"),
+        ("{podResources: {socket: /run/numalign/cpu.sock}}",
+         "numalign.podResources.socket: is the socket of cpu too"),
+        ("{podResources: {path: /a}}", "numalign.podResources.path: unknown key"),
         ("{machine: {root: /, file: /m}}", "numalign.machine: has both root and file"),
         ("{machine: {root: /, numa_nodes: []}}", "numalign.machine.numa_nodes: unknown key"),
         ("{machine: {file: ''}}", "numalign.machine.file: must be given"),
