@@ -943,8 +943,17 @@ class HintProviderReconcileRequest(_message.Message):
     COMMITTED_ADMISSION_IDS_FIELD_NUMBER: _builtins.int
     SOURCES_READY_FIELD_NUMBER: _builtins.int
     RUNNING_CONTAINERS_FIELD_NUMBER: _builtins.int
+    RECORD_LOST_FIELD_NUMBER: _builtins.int
+    WITH_HOLDINGS_FIELD_NUMBER: _builtins.int
+    RECORDED_PODS_FIELD_NUMBER: _builtins.int
     sources_ready: _builtins.bool
     """Whether pods that are not named may be cleaned up."""
+    record_lost: _builtins.bool
+    """Whether the record of admitted pods was lost: prepared parts and pods that are not named are
+    kept until it is known again what they are.
+    """
+    with_holdings: _builtins.bool
+    """Whether to say what every pod holds."""
     @_builtins.property
     def active_pods(self) -> _containers.RepeatedCompositeFieldContainer[Global___ActivePod]:
         """Every pod that may hold something."""
@@ -957,6 +966,10 @@ class HintProviderReconcileRequest(_message.Message):
     def running_containers(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.RunningContainer]:
         """Containers that run."""
 
+    @_builtins.property
+    def recorded_pods(self) -> _containers.RepeatedCompositeFieldContainer[Global___RecordedPod]:
+        """What these pods were given and the provider has lost: it takes back what it can."""
+
     def __init__(
         self,
         *,
@@ -964,14 +977,57 @@ class HintProviderReconcileRequest(_message.Message):
         committed_admission_ids: _abc.Iterable[_builtins.str] | None = ...,
         sources_ready: _builtins.bool = ...,
         running_containers: _abc.Iterable[_types_pb2.RunningContainer] | None = ...,
+        record_lost: _builtins.bool = ...,
+        with_holdings: _builtins.bool = ...,
+        recorded_pods: _abc.Iterable[Global___RecordedPod] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_pods", b"active_pods", "committed_admission_ids", b"committed_admission_ids", "running_containers", b"running_containers", "sources_ready", b"sources_ready"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_pods", b"active_pods", "committed_admission_ids", b"committed_admission_ids", "record_lost", b"record_lost", "recorded_pods", b"recorded_pods", "running_containers", b"running_containers", "sources_ready", b"sources_ready", "with_holdings", b"with_holdings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___HintProviderReconcileRequest: _TypeAlias = HintProviderReconcileRequest  # noqa: Y015
+
+@_typing.final
+class RecordedPod(_message.Message):
+    """What the record says that a pod was given, by every provider."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POD_UID_FIELD_NUMBER: _builtins.int
+    ALLOCATIONS_FIELD_NUMBER: _builtins.int
+    POD_ALLOCATION_FIELD_NUMBER: _builtins.int
+    FINISHED_CONTAINERS_FIELD_NUMBER: _builtins.int
+    pod_uid: _builtins.str
+    """Pod UID."""
+    @_builtins.property
+    def allocations(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.ContainerAllocation]:
+        """What each container was given, in the order in which it is to be taken back."""
+
+    @_builtins.property
+    def pod_allocation(self) -> _types_pb2.PodAllocation:
+        """What the pod was given as a whole."""
+
+    @_builtins.property
+    def finished_containers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Init containers that have ended: what they gave back stays free."""
+
+    def __init__(
+        self,
+        *,
+        pod_uid: _builtins.str = ...,
+        allocations: _abc.Iterable[_types_pb2.ContainerAllocation] | None = ...,
+        pod_allocation: _types_pb2.PodAllocation | None = ...,
+        finished_containers: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["pod_allocation", b"pod_allocation"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocations", b"allocations", "finished_containers", b"finished_containers", "pod_allocation", b"pod_allocation", "pod_uid", b"pod_uid"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RecordedPod: _TypeAlias = RecordedPod  # noqa: Y015
 
 @_typing.final
 class HintProviderReconcileResponse(_message.Message):
@@ -982,6 +1038,8 @@ class HintProviderReconcileResponse(_message.Message):
     INSTANCE_ID_FIELD_NUMBER: _builtins.int
     RELEASED_POD_UIDS_FIELD_NUMBER: _builtins.int
     UNKNOWN_POD_UIDS_FIELD_NUMBER: _builtins.int
+    HOLDINGS_FIELD_NUMBER: _builtins.int
+    LOST_FIELD_NUMBER: _builtins.int
     instance_id: _builtins.str
     """The process that answers."""
     @_builtins.property
@@ -992,20 +1050,120 @@ class HintProviderReconcileResponse(_message.Message):
     def unknown_pod_uids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Named pods of which the provider has no record."""
 
+    @_builtins.property
+    def holdings(self) -> Global___PodHoldings:
+        """What every pod holds at this provider now; unset if it was not asked for, or if the provider
+        does not tell.
+        """
+
+    @_builtins.property
+    def lost(self) -> _containers.RepeatedCompositeFieldContainer[Global___LostAllocation]:
+        """What could not be taken back."""
+
     def __init__(
         self,
         *,
         instance_id: _builtins.str = ...,
         released_pod_uids: _abc.Iterable[_builtins.str] | None = ...,
         unknown_pod_uids: _abc.Iterable[_builtins.str] | None = ...,
+        holdings: Global___PodHoldings | None = ...,
+        lost: _abc.Iterable[Global___LostAllocation] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["holdings", b"holdings"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["instance_id", b"instance_id", "released_pod_uids", b"released_pod_uids", "unknown_pod_uids", b"unknown_pod_uids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["holdings", b"holdings", "instance_id", b"instance_id", "lost", b"lost", "released_pod_uids", b"released_pod_uids", "unknown_pod_uids", b"unknown_pod_uids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___HintProviderReconcileResponse: _TypeAlias = HintProviderReconcileResponse  # noqa: Y015
+
+@_typing.final
+class PodHoldings(_message.Message):
+    """What pods hold at one provider."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PODS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def pods(self) -> _containers.RepeatedCompositeFieldContainer[Global___PodHolding]:
+        """The pods that hold anything."""
+
+    def __init__(
+        self,
+        *,
+        pods: _abc.Iterable[Global___PodHolding] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pods", b"pods"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PodHoldings: _TypeAlias = PodHoldings  # noqa: Y015
+
+@_typing.final
+class PodHolding(_message.Message):
+    """What one pod holds at one provider."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POD_UID_FIELD_NUMBER: _builtins.int
+    ALLOCATIONS_FIELD_NUMBER: _builtins.int
+    POD_ALLOCATION_FIELD_NUMBER: _builtins.int
+    pod_uid: _builtins.str
+    """Pod UID."""
+    @_builtins.property
+    def allocations(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.ContainerAllocation]:
+        """What each container holds."""
+
+    @_builtins.property
+    def pod_allocation(self) -> _types_pb2.PodAllocation:
+        """What the pod holds as a whole."""
+
+    def __init__(
+        self,
+        *,
+        pod_uid: _builtins.str = ...,
+        allocations: _abc.Iterable[_types_pb2.ContainerAllocation] | None = ...,
+        pod_allocation: _types_pb2.PodAllocation | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["pod_allocation", b"pod_allocation"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocations", b"allocations", "pod_allocation", b"pod_allocation", "pod_uid", b"pod_uid"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PodHolding: _TypeAlias = PodHolding  # noqa: Y015
+
+@_typing.final
+class LostAllocation(_message.Message):
+    """Something that a pod was given and cannot have back."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POD_UID_FIELD_NUMBER: _builtins.int
+    CONTAINER_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    pod_uid: _builtins.str
+    """Pod UID."""
+    container: _builtins.str
+    """Container name; empty for what the pod held as a whole."""
+    message: _builtins.str
+    """What it was and why it is lost, as a sentence."""
+    def __init__(
+        self,
+        *,
+        pod_uid: _builtins.str = ...,
+        container: _builtins.str = ...,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["container", b"container", "message", b"message", "pod_uid", b"pod_uid"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LostAllocation: _TypeAlias = LostAllocation  # noqa: Y015
 
 @_typing.final
 class GetStateRequest(_message.Message):
@@ -1624,12 +1782,17 @@ class WatchResponse(_message.Message):
     REVISION_FIELD_NUMBER: _builtins.int
     RESOURCES_FIELD_NUMBER: _builtins.int
     SHARED_CPUS_FIELD_NUMBER: _builtins.int
+    FITTED_FIELD_NUMBER: _builtins.int
     instance_id: _builtins.str
     """The process that answers."""
     revision: _builtins.int
     """Counts up at every change."""
     shared_cpus: _builtins.str
     """CPUs of containers without exclusive CPUs; unset for providers of other resources."""
+    fitted: _builtins.int
+    """Counts up whenever the books were fitted to another configuration while running: what pods
+    hold may be less than recorded.
+    """
     @_builtins.property
     def resources(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Resources that it serves now."""
@@ -1641,10 +1804,11 @@ class WatchResponse(_message.Message):
         revision: _builtins.int = ...,
         resources: _abc.Iterable[_builtins.str] | None = ...,
         shared_cpus: _builtins.str | None = ...,
+        fitted: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_shared_cpus", b"_shared_cpus", "shared_cpus", b"shared_cpus"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_shared_cpus", b"_shared_cpus", "instance_id", b"instance_id", "resources", b"resources", "revision", b"revision", "shared_cpus", b"shared_cpus"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_shared_cpus", b"_shared_cpus", "fitted", b"fitted", "instance_id", b"instance_id", "resources", b"resources", "revision", b"revision", "shared_cpus", b"shared_cpus"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__shared_cpus: _TypeAlias = _typing.Literal["shared_cpus"]  # noqa: Y015
     _WhichOneofArgType__shared_cpus: _TypeAlias = _typing.Literal["_shared_cpus", b"_shared_cpus"]  # noqa: Y015

@@ -1051,6 +1051,7 @@ class AdmissionRecord(_message.Message):
     QOS_CLASS_FIELD_NUMBER: _builtins.int
     CONFIG_GENERATION_FIELD_NUMBER: _builtins.int
     CONTAINERS_FIELD_NUMBER: _builtins.int
+    PROBLEMS_FIELD_NUMBER: _builtins.int
     pod_uid: _builtins.str
     """Pod UID."""
     namespace: _builtins.str
@@ -1077,6 +1078,10 @@ class AdmissionRecord(_message.Message):
     def containers(self) -> _containers.RepeatedCompositeFieldContainer[Global___AdmittedContainer]:
         """Its containers, init containers first, in the order of the pod."""
 
+    @_builtins.property
+    def problems(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What it was given and has lost since, such as CPUs that are reserved now; a sentence each."""
+
     def __init__(
         self,
         *,
@@ -1090,10 +1095,11 @@ class AdmissionRecord(_message.Message):
         qos_class: _builtins.str = ...,
         config_generation: _builtins.int = ...,
         containers: _abc.Iterable[Global___AdmittedContainer] | None = ...,
+        problems: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["pod_allocation", b"pod_allocation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocations", b"allocations", "config_generation", b"config_generation", "containers", b"containers", "name", b"name", "namespace", b"namespace", "owner", b"owner", "pod_allocation", b"pod_allocation", "pod_uid", b"pod_uid", "qos_class", b"qos_class", "revision", b"revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocations", b"allocations", "config_generation", b"config_generation", "containers", b"containers", "name", b"name", "namespace", b"namespace", "owner", b"owner", "pod_allocation", b"pod_allocation", "pod_uid", b"pod_uid", "problems", b"problems", "qos_class", b"qos_class", "revision", b"revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
