@@ -14,12 +14,17 @@ Invariants:
   exactly what was there, whoever restarts in between;
 - after a start with prepared parts nothing is decided until the Topology Manager has said
   which of them were committed (presumed abort: the others are dropped);
-- an admission that was opened and never prepared ends when another one opens.
+- an admission that was opened and never prepared ends when another one opens;
+- an admission that is over stays over: a call that comes late for it is refused;
+- memory changes first and the file follows in the same order, so that a call that is given up
+  while the file is being written leaves both with the same story. A file that refuses the
+  change takes it back from memory.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -34,6 +39,9 @@ from numalign.provider.values import ResourceFacts
 from numalign.store.provider_store import ProviderStore
 
 S = TypeVar("S")
+
+_OVER_KEPT = 64
+"""How many admissions that are over are remembered: far more than can be late at once."""
 
 
 @dataclass(slots=True)
@@ -77,6 +85,7 @@ class Ledger(Generic[S]):
         self._lock = asyncio.Lock()
         self._changed = asyncio.Event()
         self._in_doubt = bool(books.prepared)
+        self._over: deque[AdmissionId] = deque(maxlen=_OVER_KEPT)
         self.reports = reports
 
     @property
@@ -191,12 +200,14 @@ class Ledger(Generic[S]):
     async def commit(self, admission_id: AdmissionId) -> None:
         """The admission is recorded: forget how to undo it."""
         async with self._lock:
+            self._over.append(admission_id)
             if self._books.prepared.pop(admission_id, None) is not None:
                 await self._store.settle(admission_id, restore=False)
 
     async def abort(self, admission_id: AdmissionId, *, keep: bool) -> None:
         """The admission is off. `keep` leaves what was taken to a later clean-up."""
         async with self._lock:
+            self._over.append(admission_id)
             tentative = self._books.tentative
             if tentative is not None and tentative.admission_id == admission_id:
                 self._books.tentative = None
@@ -230,12 +241,15 @@ class Ledger(Generic[S]):
     ) -> tuple[PodUid, ...]:
         """Take the Topology Manager's picture; the pods that were released over it."""
         async with self._lock:
-            self._books.tentative = None
+            if self._books.tentative is not None:
+                self._over.append(self._books.tentative.admission_id)
+                self._books.tentative = None
             for admission_id, part in reversed(tuple(self._books.prepared.items())):
                 drop = admission_id not in committed
                 if drop:
                     self._set(part.before, part.before_payload)
                 del self._books.prepared[admission_id]
+                self._over.append(admission_id)
                 await self._store.settle(admission_id, restore=drop)
             self._in_doubt = False
             state, gone = self._cleanup.reconciled(
@@ -291,6 +305,8 @@ class Ledger(Generic[S]):
         self._refuse_in_doubt()
         tentative = self._books.tentative
         if tentative is None or tentative.admission_id != admission_id:
+            if admission_id in self._books.prepared or admission_id in self._over:
+                raise Unavailable(f"provider {self._engine.name}: admission {admission_id} is over")
             tentative = _Tentative(admission_id, pod.uid, self._books.state)
             self._books.tentative = tentative
             self._cleanup.admitting(pod)
@@ -311,21 +327,32 @@ class Ledger(Generic[S]):
 
     async def _prepare(self, tentative: _Tentative[S]) -> None:
         books = self._books
+        admission_id = tentative.admission_id
+        before, before_payload = books.state, books.payload
         after = self._engine.encode(tentative.state)
-        await self._store.prepare(tentative.admission_id, tentative.pod_uid, books.payload, after)
-        books.prepared[tentative.admission_id] = _Prepared(
-            tentative.pod_uid, books.state, books.payload
-        )
+        books.prepared[admission_id] = _Prepared(tentative.pod_uid, before, before_payload)
         books.tentative = None
         self._set(tentative.state, after)
+        try:
+            await self._store.prepare(admission_id, tentative.pod_uid, before_payload, after)
+        except Exception:
+            del books.prepared[admission_id]
+            books.tentative = tentative
+            self._set(before, before_payload)
+            raise
 
     async def _replace(self, state: S) -> None:
-        if state is self._books.state:
+        before, before_payload = self._books.state, self._books.payload
+        if state is before:
             return
         payload = self._engine.encode(state)
-        if payload != self._books.payload:
-            await self._store.save(payload)
         self._set(state, payload)
+        if payload != before_payload:
+            try:
+                await self._store.save(payload)
+            except Exception:
+                self._set(before, before_payload)
+                raise
 
     def _set(self, state: S, payload: bytes) -> None:
         self._books.state = state

@@ -29,6 +29,7 @@ from numalign.model.pod_change import changed_field
 from numalign.model.qos import qos_class
 from numalign.provider.hint_messages import hint_from_message
 from numalign.provider.pod_cache import PodCache
+from numalign.store.carried import carried_through
 from numalign.telemetry.logs import log_fields
 from numalign.topology.fanout import Fanout
 from numalign.topology.hint_store import HintStore
@@ -422,17 +423,6 @@ class TopologyManager:
             if part.HasField("edits"):
                 response.edits.MergeFrom(part.edits)
         return response
-
-
-async def carried_through(work: Awaitable[T]) -> T:
-    """Await `work` to its end even if the caller is cancelled meanwhile, then say so."""
-    task = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        if not task.done():
-            await asyncio.wait((task,))
-        raise
 
 
 def _verdict(result: ScopeResult) -> pb.Verdict.ValueType:

@@ -1,0 +1,186 @@
+"""Callers of one node that remember what they were told, and make trouble on purpose.
+
+Shared by tests that break the node meanwhile: whatever happens to it, what an agent was told
+must be true afterwards, and what it was not told must be all there or not there at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from grpc import StatusCode, aio
+from tests.integration.books import held_by
+from tests.integration.node_document import pod
+
+from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import admission_pb2_grpc as ad_grpc
+from numalign.v1 import types_pb2 as pb
+
+NO_DECISION = {
+    StatusCode.UNAVAILABLE,
+    StatusCode.CANCELLED,
+    StatusCode.DEADLINE_EXCEEDED,
+    StatusCode.RESOURCE_EXHAUSTED,
+}
+"""What a call may end with when services die under it."""
+
+
+@dataclass
+class Known:
+    """What an agent knows of one pod.
+
+    `sure` is false after a call without an answer, `starting` after an AddContainer without
+    one; `started` once that call was made, from when on init containers hold less.
+    """
+
+    request: ad.AdmitRequest
+    answer: ad.AdmitResponse | None = None
+    sure: bool = True
+    starting: bool = False
+    started: bool = False
+
+
+@dataclass
+class Agent:
+    """One caller with pods of its own, which it admits and releases one call at a time."""
+
+    name: str
+    stub: ad_grpc.AdmissionAsyncStub
+    choose: random.Random
+    most_pods: int = 3
+    pods: dict[str, Known] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    answered: int = 0
+    _number: int = 0
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Call until told to stop."""
+        while not stop.is_set():
+            try:
+                await self.step()
+                self.answered += 1
+            except aio.AioRpcError as error:
+                if error.code() not in NO_DECISION:
+                    self.faults.append(f"{self.name}: {error.code()}: {error.details()}")
+                if error.code() == StatusCode.UNAVAILABLE:
+                    await asyncio.sleep(0.005)
+
+    async def settle(self) -> None:
+        """Make the calls again that have no answer and that an agent must repeat."""
+        for uid in [uid for uid, known in self.pods.items() if known.starting]:
+            await self._add_container(uid, give_up=False)
+
+    def check(self, listing: ad.ListAdmissionsResponse) -> list[str]:
+        """Compare what the agent knows with the list; what it was not sure of it learns."""
+        faults, self.faults = self.faults, []
+        recorded = {record.pod_uid: record for record in listing.admissions}
+        for uid, known in tuple(self.pods.items()):
+            record = recorded.get(uid)
+            if known.sure and known.answer is not None and record is None:
+                faults.append(f"{self.name}: pod {uid} was admitted and is gone")
+            if known.sure and known.answer is None and record is not None:
+                faults.append(f"{self.name}: pod {uid} was not admitted and is there")
+            if record is None:
+                del self.pods[uid]
+                continue
+            if not _same(known, record.allocations):
+                faults.append(f"{self.name}: pod {uid} was told {known.answer}, not {record}")
+            known.answer = ad.AdmitResponse(
+                allocations=record.allocations, pod_allocation=record.pod_allocation
+            )
+            known.sure = True
+        faults += [
+            f"{self.name}: pod {uid} is admitted and was never asked for"
+            for uid, record in recorded.items()
+            if record.owner == self.name and uid not in self.pods
+        ]
+        return faults
+
+    async def step(self) -> None:
+        """Make one call."""
+        held = [uid for uid, known in self.pods.items() if known.answer or not known.sure]
+        action = self.choose.random()
+        if held and (len(held) >= self.most_pods or action < 0.35):
+            await self._release(self.choose.choice(held))
+        elif held and action < 0.45:
+            await self._admit(self.pods[self.choose.choice(held)])
+        elif held and action < 0.5:
+            await self._add_container(self.choose.choice(held), give_up=True)
+        else:
+            await self._admit_new(dry_run=action > 0.9)
+
+    async def _admit_new(self, *, dry_run: bool) -> None:
+        self._number += 1
+        uid = f"{self.name}-{self._number}"
+        request = ad.AdmitRequest(
+            pod=pod(
+                uid,
+                cpu=self.choose.choice((1, 1, 2, 4)),
+                gpus=self.choose.choice((0, 1, 1, 2)),
+                init_cpu=self.choose.choice((0, 0, 1)),
+            ),
+            owner=self.name,
+            dry_run=dry_run,
+        )
+        if dry_run:
+            await self.stub.Admit(request, timeout=self._timeout())
+            return
+        self.pods[uid] = Known(request)
+        await self._admit(self.pods[uid])
+
+    async def _admit(self, known: Known) -> None:
+        uid = known.request.pod.metadata.uid
+        was_sure, known.sure = known.sure, False
+        answer = await self.stub.Admit(known.request, timeout=self._timeout())
+        known.sure = True
+        if answer.verdict != pb.VERDICT_ADMITTED:
+            if known.answer is not None and was_sure:
+                self.faults.append(f"{self.name}: pod {uid} was admitted, and is {answer.reason}")
+            del self.pods[uid]
+        elif known.answer is None or not was_sure:
+            known.answer = answer
+        elif not _same(known, answer.allocations):
+            self.faults.append(f"{self.name}: pod {uid} had {known.answer}, and has {answer}")
+
+    async def _release(self, uid: str) -> None:
+        known = self.pods[uid]
+        was_sure, known.sure = known.sure, False
+        try:
+            await self.stub.Release(ad.ReleaseRequest(pod_uid=uid), timeout=self._timeout())
+        except aio.AioRpcError as error:
+            if error.code() != StatusCode.NOT_FOUND:
+                raise
+            if was_sure:
+                self.faults.append(f"{self.name}: pod {uid} was admitted and is not found")
+        del self.pods[uid]
+
+    async def _add_container(self, uid: str, *, give_up: bool) -> None:
+        request = ad.AddContainerRequest(pod_uid=uid, container_name="c", container_id=f"id-{uid}")
+        known = self.pods[uid]
+        known.starting = known.started = True
+        try:
+            await self.stub.AddContainer(request, timeout=self._timeout() if give_up else 10.0)
+        except aio.AioRpcError as error:
+            if error.code() != StatusCode.NOT_FOUND:
+                raise
+            if known.sure:
+                self.faults.append(f"{self.name}: pod {uid} was admitted and is not found")
+        known.starting = False
+
+    def _timeout(self) -> float:
+        # Some calls are given up somewhere in the middle.
+        return self.choose.uniform(0.001, 0.008) if self.choose.random() < 0.05 else 10.0
+
+
+def _same(known: Known, allocations: Iterable[pb.ContainerAllocation]) -> bool:
+    """Whether a pod still holds what its agent was told."""
+    if known.answer is None:
+        return True
+    told, held = held_by(known.answer.allocations), held_by(allocations)
+    if known.started:
+        told.pop("i", None)
+        held.pop("i", None)
+    return told == held

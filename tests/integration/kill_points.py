@@ -1,0 +1,114 @@
+"""Places at which a service of a crash test can be made to die, around unchanged product code.
+
+`install` wraps the functions that an admission passes through. Each place asks a plan file
+whether this is the moment: `<place> <count> <token>` kills the process, as SIGKILL does, when
+the place is reached for the `count`-th time under that token. Tests write and remove the file.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import sqlite3
+from collections import Counter
+from collections.abc import Callable
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from numalign.admission.servicer import AdmissionServicer
+from numalign.cpu.engine import CpuEngine
+from numalign.device.engine import DeviceEngine
+from numalign.memory.engine import MemoryEngine
+from numalign.provider.ledger import Ledger
+from numalign.store.admission_store import AdmissionStore
+from numalign.store.database import Database
+from numalign.store.provider_store import ProviderStore
+from numalign.topology.servicer import TopologyManagerServicer
+
+Reached = Callable[[str], None]
+
+ALLOCATE = ("allocate.entered", "seal.entered", "seal.done", "allocate.answered")
+PREPARE = ("prepare.entered", "prepare.in-transaction", "prepare.written")
+ROW = ("row.entered", "row.in-transaction", "row.written", "admit.answered")
+SETTLE = ("commit.entered", "abort.entered", "abort.done", "release.entered", "release.done")
+FORGET = ("delete.entered", "delete.in-transaction", "delete.written")
+DOOR = ("door.entered", "door.answered")
+
+_writing: ContextVar[str] = ContextVar("writing", default="")
+
+
+def install(plan: Path) -> None:
+    """Wrap the functions, before any of their objects is made."""
+    reached = _watch(plan)
+    _around(Ledger, "allocate", reached, "allocate.entered", "allocate.answered")
+    for engine in (CpuEngine, MemoryEngine, DeviceEngine):
+        _around(engine, "seal", reached, "seal.entered", "seal.done")
+    _around(ProviderStore, "prepare", reached, "prepare.entered", "prepare.written")
+    _around(AdmissionStore, "commit", reached, "row.entered", "row.written")
+    _around(TopologyManagerServicer, "Admit", reached, "", "admit.answered")
+    _around(Ledger, "commit", reached, "commit.entered", "")
+    _around(Ledger, "abort", reached, "abort.entered", "abort.done")
+    _around(Ledger, "release", reached, "release.entered", "release.done")
+    _around(AdmissionStore, "delete", reached, "delete.entered", "delete.written")
+    _around(AdmissionServicer, "Admit", reached, "door.entered", "door.answered")
+    _inside_transactions(Database, reached)
+
+
+def _watch(plan: Path) -> Reached:
+    hits: Counter[str] = Counter()
+
+    def reached(place: str) -> None:
+        try:
+            wanted, count, token = plan.read_text().split()
+        except FileNotFoundError:
+            return
+        if wanted == place:
+            hits[token] += 1
+            if hits[token] == int(count):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    return reached
+
+
+def _around(owner: type, name: str, reached: Reached, before: str, after: str) -> None:
+    inner = getattr(owner, name)
+    kind = before.partition(".")[0]
+
+    @functools.wraps(inner)
+    async def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if before:
+            reached(before)
+        token = _writing.set(kind)
+        try:
+            result = await inner(*args, **kwargs)
+        finally:
+            _writing.reset(token)
+        if after:
+            reached(after)
+        return result
+
+    setattr(owner, name, wrapped)
+
+
+def _inside_transactions(owner: Any, reached: Reached) -> None:
+    write, defer = owner.write, owner.defer
+
+    def last(work: Callable[[sqlite3.Connection], Any]) -> Callable[[sqlite3.Connection], Any]:
+        place = f"{_writing.get()}.in-transaction"
+
+        def then_ask(connection: sqlite3.Connection) -> Any:
+            result = work(connection)
+            reached(place)
+            return result
+
+        return then_ask
+
+    async def writing(self: Any, work: Any, *, synced: bool) -> Any:
+        return await write(self, last(work), synced=synced)
+
+    def deferring(self: Any, work: Any) -> None:
+        defer(self, last(work))
+
+    owner.write, owner.defer = writing, deferring
