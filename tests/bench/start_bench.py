@@ -1,0 +1,42 @@
+"""How soon services serve, and how much memory they hold then."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from tests.bench.figures import Figure
+from tests.bench.processes import running, service_command, until_serving
+from tests.integration.node_document import write_document
+
+from numalign.config.settings import Service
+
+ALONE_SECONDS, FIVE_SECONDS = 1.0, 3.0
+
+
+def measure(directory: Path) -> list[Figure]:
+    """From the start of processes to SERVING in health: alone, five at once, all in one."""
+    config = write_document(directory)
+    figures = [
+        _figure(directory, config, {service.value: [service]}, f"{service} alone", ALONE_SECONDS)
+        for service in Service
+    ]
+    five = {service.value: [service] for service in Service}
+    figures.append(_figure(directory, config, five, "five at once", FIVE_SECONDS))
+    figures.append(
+        _figure(directory, config, {"all": list(Service)}, "all in one process", ALONE_SECONDS)
+    )
+    return figures
+
+
+def _figure(
+    directory: Path, config: Path, layout: dict[str, list[Service]], name: str, at_most: float
+) -> Figure:
+    log = directory / "log"
+    paths = [directory / "run" / f"{s}.sock" for services in layout.values() for s in services]
+    commands = {process: service_command(process, config) for process in layout}
+    started = time.perf_counter()
+    with running(commands, log):
+        until_serving(paths, log)
+        took = time.perf_counter() - started
+    return Figure(name=f"ready, {name}", unit="s", value=took, at_most=at_most)
