@@ -6,6 +6,7 @@ nothing was kept.
     NumalignError
      ├── InvalidInput          a field of the request is wrong       INVALID_ARGUMENT
      ├── SpecChanged           the pod is admitted with another spec FAILED_PRECONDITION
+     ├── NotPrepared           a container must not start yet        FAILED_PRECONDITION
      ├── NotFound              an unknown pod or container           NOT_FOUND
      ├── AlreadyExists         a name or resource is taken           ALREADY_EXISTS
      ├── Unavailable           a provider is down or restarted       UNAVAILABLE
@@ -50,6 +51,10 @@ class SpecChanged(NumalignError):
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
         self.field = field
+
+
+class NotPrepared(NumalignError):
+    """A container of an admitted pod cannot be made ready to start; the text says why."""
 
 
 class NotFound(NumalignError):

@@ -5,7 +5,7 @@ Separate from the shared tree because only device decisions can end this way.
 
 from __future__ import annotations
 
-from numalign.errors import Fault, NumalignError
+from numalign.errors import Fault, NotPrepared
 from numalign.model.ids import DeviceId, PodUid
 
 
@@ -27,5 +27,5 @@ class DeviceFault(Fault):
         self.device = device
 
 
-class ContainerNotPrepared(NumalignError):
+class ContainerNotPrepared(NotPrepared):
     """A container cannot be started; the message is the kubelet's (DEV-40, DEV-41)."""

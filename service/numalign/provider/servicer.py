@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager
 from typing import Generic, Protocol, TypeVar
 
-from numalign.errors import Deferred, Fault, FieldViolation, InvalidInput
+from numalign.errors import Deferred, Fault, FieldViolation, InvalidInput, NotPrepared
 from numalign.model.hint import ProviderHints, TopologyHint
 from numalign.model.ids import AdmissionId, PodUid
 from numalign.model.pod import Container, Pod
@@ -256,8 +256,14 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
         """Says what is to be applied to a container."""
         pod = self._pods.decode(request.pod)
         container = _container(pod, request.container)
-        with self._about(None, pod, container):
-            preparation = await self._ledger.prepare_container(pod, container)
+        try:
+            with self._about(None, pod, container):
+                preparation = await self._ledger.prepare_container(pod, container)
+        except NotPrepared as refused:
+            return hp.HintProviderPrepareContainerResponse(
+                instance_id=self._instance_id,
+                failure=hp.AllocationFailure(message=str(refused)),
+            )
         holding = next(
             (
                 h

@@ -24,6 +24,7 @@ STATUS_DETAILS = "grpc-status-details-bin"
 _CODES: Mapping[type[BaseException], StatusCode] = {
     errors.InvalidInput: StatusCode.INVALID_ARGUMENT,
     errors.SpecChanged: StatusCode.FAILED_PRECONDITION,
+    errors.NotPrepared: StatusCode.FAILED_PRECONDITION,
     errors.NotFound: StatusCode.NOT_FOUND,
     errors.AlreadyExists: StatusCode.ALREADY_EXISTS,
     errors.Unavailable: StatusCode.UNAVAILABLE,

@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from numalign.errors import Deferred, FieldViolation, InvalidInput, SpecChanged
+from numalign.errors import Deferred, FieldViolation, InvalidInput, NotPrepared, SpecChanged
 from numalign.model.feature_gates import FeatureGates
 from numalign.model.hint import TopologyHint
 from numalign.model.ids import AdmissionId, PodUid
@@ -414,6 +414,8 @@ class TopologyManager:
             allocation=pb.ContainerAllocation(container=container)
         )
         for part in parts:
+            if part.HasField("failure"):
+                raise NotPrepared(part.failure.message)
             response.allocation.MergeFrom(part.allocation)
             response.exclusive_cpus |= part.exclusive_cpus
             if part.HasField("cpus"):
