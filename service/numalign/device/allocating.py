@@ -24,7 +24,7 @@ from numalign.device.state import (
     with_taken,
 )
 from numalign.model.hint import TopologyHint
-from numalign.model.ids import DeviceId
+from numalign.model.ids import DeviceId, PodUid
 from numalign.model.pod import Container, Pod
 from numalign.provider.engine import Sources
 
@@ -154,6 +154,15 @@ class ContainerAllocation:
 
     def _is_claimed(self, resource: str) -> bool:
         return self.claims_count and (self.container.name, resource) in self.pod.claimed_resources
+
+
+def is_unsealed(state: DeviceState, pod_uid: PodUid) -> bool:
+    """Whether some plugin has not been told yet of a device that the pod holds."""
+    return any(
+        record.edits is None
+        for resources in state.records.get(pod_uid, {}).values()
+        for record in resources.values()
+    )
 
 
 async def seal(

@@ -30,14 +30,17 @@ class Capacity:
 
 
 def capacity(inventory: Inventory, now: float) -> Capacity:
-    """Capacity and allocatable at `now`, in devices (DEV-17, DEV-18)."""
+    """Capacity and allocatable at `now`, in devices (DEV-17, DEV-18).
+
+    A resource whose plugin is waited for is not given up.
+    """
     total: dict[str, int] = {}
     allocatable: dict[str, int] = {}
     deleted: list[str] = []
     for name, resource in sorted(inventory.resources.items()):
         if resource.healthy is None and resource.unhealthy is None:
             continue
-        if _is_given_up(resource.endpoint, now):
+        if not resource.awaited and _is_given_up(resource.endpoint, now):
             deleted.append(name)
             continue
         total[name] = len(resource.healthy or ()) + len(resource.unhealthy or ())

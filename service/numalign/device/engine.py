@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from numalign.device import container_edits, facts, freeing, reuse, state_codec
-from numalign.device.allocating import ContainerAllocation, Outcome, seal
+from numalign.device.allocating import ContainerAllocation, Outcome, is_unsealed, seal
+from numalign.device.awaiting import refuse_awaited
 from numalign.device.errors import ContainerNotPrepared, DeviceFault
 from numalign.device.hints import HintQuestion, hints
 from numalign.device.inventory import Inventory, restored
@@ -20,6 +21,7 @@ from numalign.device.pre_start import pre_start
 from numalign.device.requests import container_requests, pod_requests
 from numalign.device.state import DeviceState, StoredDevices, with_written
 from numalign.device.strategies import DeviceStrategies
+from numalign.errors import Deferred
 from numalign.model.cpu_set import CpuSet
 from numalign.model.feature_gates import FeatureGates
 from numalign.model.hint import NO_HINT, HintList, TopologyHint
@@ -101,7 +103,8 @@ class DeviceEngine:
         decoded = state_codec.Decoded(StoredDevices())
         if stored is not None:
             decoded = state_codec.decode(stored)
-        self.update_inventory(restored(self._inventory, decoded.stored.registered))
+        awaited = self._strategies.retry_after is not None
+        self.update_inventory(restored(self._inventory, decoded.stored.registered, awaited=awaited))
         records = decoded.stored.records
         state = DeviceState(
             records=records,
@@ -122,8 +125,10 @@ class DeviceEngine:
     ) -> Hinted[DeviceState]:
         """Hints for one container, after dropping pods that are gone (DEV-21..25).
 
-        Raises DeviceFault where a held device is not listed any more.
+        Raises Deferred where a plugin is waited for, and DeviceFault where a held device is
+        not listed any more.
         """
+        self._refuse_awaited(pod, (container,))
         state = freeing.without_inactive(state, sources)
         answer: dict[str, HintList] = {}
         for resource, request in container_requests(self._inventory, state, container).items():
@@ -141,6 +146,7 @@ class DeviceEngine:
         self, state: DeviceState, pod: Pod, sources: Sources
     ) -> Hinted[DeviceState]:
         """Hints for the pod as a whole, as `topology_hints` (DEV-22, DEV-23)."""
+        self._refuse_awaited(pod, pod.all_containers())
         state = freeing.without_inactive(state, sources)
         answer: dict[str, HintList] = {}
         for resource, request in pod_requests(self._inventory, state, pod).items():
@@ -168,8 +174,10 @@ class DeviceEngine:
         """Take the container's devices under `affinity` (DEV-26, DEV-28).
 
         On failure the state keeps what was taken and recorded until then (DEV-30).
-        Raises DeviceFault where a reused device is not listed any more.
+        Raises Deferred where a plugin is waited for, and DeviceFault where a reused device is
+        not listed any more.
         """
+        self._refuse_awaited(pod, (container,))
         caller = self._caller()
         allocation = ContainerAllocation(
             inventory=self._inventory,
@@ -188,7 +196,8 @@ class DeviceEngine:
             if outcome.newly_allocated:
                 state = self.noted(state)
             state = reuse.after(state, pod.uid, container)
-        return _allocated(replace(outcome, state=state), caller)
+        allocated = _allocated(replace(outcome, state=state), caller)
+        return replace(allocated, unsealed=is_unsealed(state, pod.uid))
 
     async def allocate_pod(
         self,
@@ -281,7 +290,10 @@ class DeviceEngine:
         except PluginError as refused:
             raise ContainerNotPrepared(str(refused)) from refused
         if missing:
-            taken = await self.allocate(state, pod, container, affinity, sources)
+            try:
+                taken = await self.allocate(state, pod, container, affinity, sources)
+            except Deferred as deferred:
+                raise ContainerNotPrepared(str(deferred)) from deferred
             if taken.failure is not None:
                 raise ContainerNotPrepared(taken.failure.message)
             state = taken.state
@@ -316,6 +328,17 @@ class DeviceEngine:
             )
             for resource, requested in requests.items()
         )
+
+    def _refuse_awaited(self, pod: Pod, containers: tuple[Container, ...]) -> None:
+        retry_after = self._strategies.retry_after
+        if retry_after is not None:
+            refuse_awaited(
+                self._inventory,
+                pod,
+                containers,
+                retry_after,
+                claims_count=self._gates.dra_extended_resource,
+            )
 
     def _caller(self) -> PluginCaller:
         return PluginCaller(self._plugins, self._inventory)

@@ -50,12 +50,14 @@ class ResourceInventory:
 
     `healthy` and `unhealthy` None: the resource is not a key of that table, which is not
     the same as an empty set (DEV-18, and "device plugin resource" of the terms).
+    `awaited`: it was known before the start, and its plugin has listed nothing since.
     """
 
     devices: Mapping[DeviceId, Device] = field(default_factory=dict)
     healthy: frozenset[DeviceId] | None = None
     unhealthy: frozenset[DeviceId] | None = None
     endpoint: Endpoint | None = None
+    awaited: bool = False
 
 
 UNKNOWN = ResourceInventory()
@@ -100,6 +102,7 @@ def list_received(inventory: Inventory, resource: str, devices: Iterable[Device]
             devices={device.id: device for device in listed},
             healthy=frozenset(d.id for d in listed if d.health == HEALTHY),
             unhealthy=frozenset(d.id for d in listed if d.health != HEALTHY),
+            awaited=False,
         ),
     )
 
@@ -138,11 +141,11 @@ def plugin_disconnected(inventory: Inventory, resource: str, now: float) -> Inve
     )
 
 
-def restored(inventory: Inventory, resources: Iterable[str]) -> Inventory:
+def restored(inventory: Inventory, resources: Iterable[str], *, awaited: bool = False) -> Inventory:
     """Add the resources known before a restart: no devices, a stopped endpoint (DEV-46).
 
-    They count as stopped since the start (time 0). A resource that a plugin has registered
-    since is left alone.
+    They count as stopped since the start (time 0), and as `awaited` if so said. A resource
+    that a plugin has registered since is left alone.
     """
     missing = {
         name: replace(
@@ -150,11 +153,22 @@ def restored(inventory: Inventory, resources: Iterable[str]) -> Inventory:
             healthy=frozenset(),
             unhealthy=frozenset(),
             endpoint=Endpoint(stopped_at=0.0),
+            awaited=awaited,
         )
         for name in resources
         if inventory.of(name).healthy is None and inventory.of(name).endpoint is None
     }
     return Inventory({**inventory.resources, **missing}) if missing else inventory
+
+
+def waited_out(inventory: Inventory) -> Inventory:
+    """Wait for no plugin any more: from now on the kubelet's rules hold for every resource."""
+    late = {
+        name: replace(resource, awaited=False)
+        for name, resource in inventory.resources.items()
+        if resource.awaited
+    }
+    return Inventory({**inventory.resources, **late}) if late else inventory
 
 
 def reported_healthy(inventory: Inventory, resource: str, device: DeviceId) -> bool:

@@ -16,7 +16,11 @@ class DeviceStrategies:
     chosen; otherwise only when the admission is sealed, after everybody has agreed.
     `store_lazily`: only what the kubelet has stored last is durable (DEV-28, DEV-44,
     DEV-T17); otherwise the whole state is.
+    `retry_after`: a pod that asks for devices of a plugin that was there before the start and
+    has not reported since is to be asked about again after so many seconds; None: it is
+    judged at once, as by the kubelet.
     """
 
     allocate_in_place: bool
     store_lazily: bool = False
+    retry_after: float | None = None
