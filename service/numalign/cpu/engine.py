@@ -14,6 +14,7 @@ from numalign.cpu.metrics import PoolNumbers, pool_numbers
 from numalign.cpu.policy_none import NonePolicy
 from numalign.cpu.policy_static import StaticPolicy
 from numalign.cpu.removal import release_pod, remove_container, remove_stale
+from numalign.cpu.restore import restore
 from numalign.cpu.start_rules import StartRules
 from numalign.cpu.state import CpuState
 from numalign.cpu.strategies import CpuStrategies
@@ -26,7 +27,15 @@ from numalign.model.machine import Machine
 from numalign.model.numa_mask import NumaMask
 from numalign.model.pod import Container, Pod
 from numalign.model.settings import CpuSettings, TopologySettings
-from numalign.provider.engine import Allocated, Hinted, Preparation, Sources, Started
+from numalign.provider.engine import (
+    Allocated,
+    Hinted,
+    Preparation,
+    Recorded,
+    Restored,
+    Sources,
+    Started,
+)
 from numalign.provider.values import Holding, PodHolding, ResourceFacts
 
 
@@ -93,6 +102,10 @@ class CpuEngine:
         depending on the strategy.
         """
         return self._strategies.start_check(stored, self._rules)
+
+    def restore(self, state: CpuState, recorded: Recorded) -> Restored[CpuState]:
+        """Give a pod its recorded CPUs back, as far as they are free."""
+        return restore(state, recorded, self._rules)
 
     def encode(self, state: CpuState) -> bytes:
         """Default set, assignments and pod sets as JSON; what can be reused is not kept."""

@@ -19,6 +19,7 @@ from numalign.device.plugin_calls import PluginCaller
 from numalign.device.ports import DevicePlugins, PluginError
 from numalign.device.pre_start import pre_start
 from numalign.device.requests import container_requests, pod_requests
+from numalign.device.restore import restore
 from numalign.device.state import DeviceState, StoredDevices, with_written
 from numalign.device.strategies import DeviceStrategies
 from numalign.errors import Deferred
@@ -28,7 +29,15 @@ from numalign.model.hint import NO_HINT, HintList, TopologyHint
 from numalign.model.ids import DeviceId, PodUid
 from numalign.model.machine import Machine
 from numalign.model.pod import Container, Pod
-from numalign.provider.engine import Allocated, Hinted, Preparation, Sources, Started
+from numalign.provider.engine import (
+    Allocated,
+    Hinted,
+    Preparation,
+    Recorded,
+    Restored,
+    Sources,
+    Started,
+)
 from numalign.provider.values import (
     AllocationFailure,
     ContainerEdits,
@@ -113,6 +122,13 @@ class DeviceEngine:
             written=StoredDevices(records, self._registered),
         )
         return Started(state, decoded.reports)
+
+    def restore(self, state: DeviceState, recorded: Recorded) -> Restored[DeviceState]:
+        """Give a pod its recorded devices back, as far as nobody else holds them."""
+        restored = restore(state, recorded)
+        if restored.state is state:
+            return restored
+        return replace(restored, state=self.noted(restored.state))
 
     def encode(self, state: DeviceState) -> bytes:
         """The durable part of `state`, as JSON (DEV-44)."""

@@ -25,6 +25,7 @@ from numalign.memory.policy import MemoryPolicy
 from numalign.memory.policy_none import NonePolicy
 from numalign.memory.policy_static import StaticPolicy
 from numalign.memory.rebase import rebase
+from numalign.memory.restore import restore
 from numalign.memory.start_check import StartContext
 from numalign.memory.state import MemoryState
 from numalign.model.cpu_set import CpuSet
@@ -35,7 +36,15 @@ from numalign.model.machine import Machine
 from numalign.model.pod import Container, Pod
 from numalign.model.quoting import quoted
 from numalign.model.settings import MemorySettings
-from numalign.provider.engine import Allocated, Hinted, Preparation, Sources, Started
+from numalign.provider.engine import (
+    Allocated,
+    Hinted,
+    Preparation,
+    Recorded,
+    Restored,
+    Sources,
+    Started,
+)
 from numalign.provider.values import Holding, MemoryBlock, PodHolding, ResourceFacts
 
 StartStrategy = Callable[[bytes | None, StartContext], Started[MemoryState]]
@@ -101,6 +110,10 @@ class MemoryEngine:
     def start(self, stored: bytes | None) -> Started[MemoryState]:
         """The state to start with; StartError where the start check refuses (MEM-73, MEM-74)."""
         return self._start(stored, self._context)
+
+    def restore(self, state: MemoryState, recorded: Recorded) -> Restored[MemoryState]:
+        """Give a pod its recorded blocks back, as far as there is room."""
+        return restore(state, recorded, self._context)
 
     def encode(self, state: MemoryState) -> bytes:
         """The durable part of `state`, as JSON (MEM-76)."""

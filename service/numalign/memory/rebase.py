@@ -68,7 +68,7 @@ def _rebuild(found: StoredMemory, context: StartContext) -> Started[MemoryState]
     pods: dict[PodUid, tuple[MemoryBlock, ...]] = {}
     for assignment in narrow_first(assignments(found.containers, found.pods)):
         pod_uid = assignment.pod_uid
-        problem = missing_place(books, assignment) or _no_room(books, assignment)
+        problem = missing_place(books, assignment) or no_room(books, assignment)
         if problem is not None:
             reports.append(f"{_name(assignment)}: left out, {problem}")
             continue
@@ -85,7 +85,7 @@ def _rebuild(found: StoredMemory, context: StartContext) -> Started[MemoryState]
     return Started(MemoryState(machine=books, containers=containers, pods=pods), tuple(reports))
 
 
-def _no_room(books: Mapping[NumaId, NodeMemory], assignment: Assignment) -> str | None:
+def no_room(books: Mapping[NumaId, NodeMemory], assignment: Assignment) -> str | None:
     """Why the free memory of its nodes does not hold an assignment, or None."""
     for block in assignment.blocks:
         free = sum(books[node].tables[block.resource].free for node in block.numa_nodes) & UINT64

@@ -12,7 +12,7 @@ plugin) does so through the awaitable port it was built with; hence `allocate` i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from numalign.model.cpu_set import CpuSet
@@ -57,6 +57,36 @@ class Started(Generic[S]):
     reports: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """Something that a pod was given and cannot have back; `container` empty: as a whole."""
+
+    container: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What the record says that a pod was given, with the parts of every provider.
+
+    `holdings` stand in the order in which they are to be taken back; `finished` names init
+    containers that have ended.
+    """
+
+    pod_uid: PodUid
+    holdings: tuple[Holding, ...]
+    pod_holding: PodHolding = field(default_factory=PodHolding)
+    finished: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Restored(Generic[S]):
+    """The state after a pod took back what it had, and what it could not."""
+
+    state: S
+    lost: tuple[Lost, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Hinted(Generic[S]):
     """Hints, and the state after the clean-up that asking for them may do (CPU-38, MEM-23)."""
@@ -99,6 +129,12 @@ class Engine(Protocol[S]):
         """The state to start with, from what `encode` gave before (None: nothing stored).
 
         Raises StartError with the kubelet's text where the start check refuses.
+        """
+
+    def restore(self, state: S, recorded: Recorded) -> Restored[S]:
+        """Give a pod back what `state` has lost of it, as far as it is free and exists.
+
+        What the pod holds already stays as it is.
         """
 
     def encode(self, state: S) -> bytes:
