@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from importlib.metadata import version
 from pathlib import Path
 
 from numalign.config.loader import load_settings
@@ -15,6 +16,7 @@ from numalign.errors import NumalignError, StartError
 from numalign.process.control import ControlServicer, Reloader, control_registration
 from numalign.process.metrics import address_of, open_metrics
 from numalign.process.part import Part
+from numalign.rpc.channel import spans_ended
 from numalign.rpc.process import ServiceProcess
 from numalign.rpc.server import ServiceServer
 from numalign.telemetry.logs import configure_logs, get_logger
@@ -56,12 +58,21 @@ def serve(
 
 
 async def _run(service: Service | None, settings: Settings, read: Callable[[], Settings]) -> None:
+    _log.info(
+        "starting",
+        service="all" if service is None else service.value,
+        version=version("numalign"),
+        compatibility=settings.compatibility.value,
+    )
     for warning in settings.warnings:
         _log.warning(warning)
-    if service is None:
-        await _run_all(settings, read)
-    else:
-        await _run_one(service, settings, read)
+    try:
+        if service is None:
+            await _run_all(settings, read)
+        else:
+            await _run_one(service, settings, read)
+    finally:
+        await spans_ended()
 
 
 async def _run_all(settings: Settings, read: Callable[[], Settings]) -> None:

@@ -58,7 +58,4 @@ class Receiver(trace_service_pb2_grpc.TraceServiceServicer):
 
 
 def attributes(span: Any) -> dict[str, Any]:
-    return {
-        a.key: a.value.int_value if a.value.HasField("int_value") else a.value.string_value
-        for a in span.attributes
-    }
+    return {a.key: getattr(a.value, a.value.WhichOneof("value")) for a in span.attributes}

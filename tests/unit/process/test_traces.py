@@ -1,0 +1,175 @@
+"""One trace for each Admit, through every hop, in one process and in five."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from tests.unit.process.observed_world import pod, settings, write
+from tests.unit.telemetry.otlp import Receiver, attributes
+
+from numalign.config.settings import Service
+from numalign.process.node import Node
+from numalign.rpc.channel import spans_ended
+from numalign.telemetry.tracing import active_tracer, start_tracing, stop_tracing, use_tracer
+from numalign.v1 import admission_pb2 as ad
+from numalign.v1.admission_pb2_grpc import AdmissionStub
+
+ADMIT = "numalign.v1.TopologyManager/Admit"
+PROVIDERS = {"device", "cpu", "memory"}
+SERVER, CLIENT, INNER = 2, 3, 1
+
+
+@pytest.fixture
+def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
+    with Receiver() as running:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", running.endpoint)
+        monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
+        yield running
+    use_tracer(None)
+
+
+class Trace:
+    """The spans of the one trace in which a pod was admitted."""
+
+    def __init__(self, spans: list[Any]) -> None:
+        (admit,) = [s for s in spans if s.name == ADMIT and s.kind == SERVER]
+        self.admit = admit
+        self.spans = [s for s in spans if s.trace_id == admit.trace_id]
+        self.by_id = {s.span_id: s for s in self.spans}
+
+    def roots(self) -> list[str]:
+        return [s.name for s in self.spans if s.parent_span_id not in self.by_id]
+
+    def servers(self, method: str) -> list[Any]:
+        name = f"numalign.v1.HintProvider/{method}"
+        return [s for s in self.spans if s.name == name and s.kind == SERVER]
+
+    def parents(self, name: str) -> list[str]:
+        """Names from the parent of the first such span up to the root."""
+        found = []
+        span = next(s for s in self.spans if s.name == name)
+        while (span := self.by_id.get(span.parent_span_id)) is not None:
+            found.append(span.name.rpartition("/")[2])
+        return found
+
+
+def check(trace: Trace, *, prepares: list[str]) -> None:
+    """Everything that a trace of one admitted pod must show."""
+    assert len(trace.roots()) == 1
+    about = {
+        "k8s.pod.uid": "uid-a",
+        "k8s.namespace.name": "default",
+        "k8s.pod.name": "a",
+    }
+    decided = attributes(trace.admit)
+    assert about.items() <= decided.items()
+    assert decided["numalign.verdict"] == "admitted"
+    assert decided["numalign.reason"] == ""
+    assert decided["numalign.affinity"] == "c=0"
+    assert decided["numalign.queue_wait_ms"] >= 0
+    for method in ("GetTopologyHints", "Allocate"):
+        seen = [attributes(span) for span in trace.servers(method)]
+        assert {one["numalign.provider"] for one in seen} == PROVIDERS
+        for one in seen:
+            assert about.items() <= one.items()
+            assert one["k8s.container.name"] == "c"
+            assert one["numalign.admission_id"] == decided["numalign.admission_id"]
+    for span in trace.servers("Allocate"):
+        assert attributes(span)["numalign.affinity"] == "0"
+        assert attributes(span)["numalign.affinity.preferred"] is True
+    (merge,) = [s for s in trace.spans if s.name == "merge"]
+    assert merge.kind == INNER
+    assert attributes(merge)["numalign.affinity"] == "0"
+    assert attributes(merge)["numalign.policy.admitted"] is True
+    above = trace.parents("merge")
+    assert above[:2] == ["Admit", "Admit"]
+    assert trace.parents("store commit")[:2] == ["Admit", "Admit"]
+    assert trace.parents("store prepare")[:4] == prepares
+
+
+async def test_one_process(tmp_path: Path, receiver: Receiver) -> None:
+    assert start_tracing("numalign-all", os.environ)
+    try:
+        node = await Node.open(settings(tmp_path, metrics={}))
+        admission = AdmissionStub(node.channel(Service.ADMISSION))
+        await admission.Admit(ad.AdmitRequest(pod=pod("a")))
+        await node.close()
+        await spans_ended()
+    finally:
+        stop_tracing()
+    check(Trace(receiver.spans()), prepares=["Allocate", "Allocate", "Admit", "Admit"])
+
+
+async def test_a_refusal_says_why(tmp_path: Path, receiver: Receiver) -> None:
+    assert start_tracing("numalign-all", os.environ)
+    try:
+        node = await Node.open(settings(tmp_path, metrics={}))
+        admission = AdmissionStub(node.channel(Service.ADMISSION))
+        await admission.Admit(ad.AdmitRequest(pod=pod("a", cpu="12"), dry_run=True))
+        await node.close()
+        await spans_ended()
+    finally:
+        stop_tracing()
+    decided = attributes(Trace(receiver.spans()).admit)
+    assert decided["numalign.verdict"] == "rejected"
+    assert decided["numalign.reason"] == "TopologyAffinityError"
+    assert decided["numalign.dry_run"] is True
+
+
+async def test_without_the_variables_there_is_no_tracer(tmp_path: Path) -> None:
+    assert not start_tracing("numalign-all", {})
+    assert active_tracer() is None
+
+
+@pytest.mark.processes
+def test_five_processes(receiver: Receiver) -> None:
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="na")))
+        config = write(directory)
+        code = (
+            "import sys, pathlib\n"
+            "from numalign.config.settings import Service\n"
+            "from numalign.process.serve import serve\n"
+            "sys.exit(serve(Service(sys.argv[1]), pathlib.Path(sys.argv[2])))\n"
+        )
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-c", code, service.value, str(config)],
+                stderr=subprocess.DEVNULL,
+            )
+            for service in Service
+        ]
+        stack.callback(lambda: [process.kill() for process in running])
+        channel = stack.enter_context(grpc.insecure_channel(f"unix:{directory}/run/admission.sock"))
+        _admit(AdmissionStub(channel), "a")
+        for process in running:
+            process.send_signal(signal.SIGTERM)
+        assert [process.wait(20) for process in running] == [0] * len(running)
+    check(Trace(receiver.spans()), prepares=["Allocate", "Allocate", "Admit", "Admit"])
+    names = {resource["service.name"] for resource in receiver.resources()}
+    assert names == {f"numalign-{service.value}" for service in Service}
+
+
+def _admit(admission: Any, name: str) -> None:
+    """Ask until every service is there."""
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            admission.Admit(ad.AdmitRequest(pod=pod(name)), wait_for_ready=True, timeout=20)
+        except grpc.RpcError as error:
+            if error.code() is not grpc.StatusCode.UNAVAILABLE or time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+        else:
+            return
