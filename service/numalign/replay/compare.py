@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final, TypeGuard
 
 
-class _Missing:
+class Missing(Enum):
     """Stands for a value that one of the two sides does not have."""
 
-    def __repr__(self) -> str:
-        return "nothing"
+    MISSING = "nothing"
 
 
-MISSING: Final = _Missing()
+MISSING: Final = Missing.MISSING
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,5 +61,5 @@ def _is_list_of_items(value: object) -> TypeGuard[list[object]]:
 
 def _text(value: object) -> str:
     if value is MISSING:
-        return repr(value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=repr)
+        return MISSING.value
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -7,7 +7,7 @@ comparison so that what is forgiven can be listed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -19,6 +19,7 @@ Excuse: TypeAlias = Callable[[Difference], str | None]
 """Why a difference does not count, or None where it does."""
 
 NONDETERMINISTIC = "the recording marks this as nondeterministic"
+ARBITRARY_ORDER = "one device resource of the container failed, and their order is arbitrary"
 EXCHANGEABLE = "the recording marks devices with the same NUMA nodes as exchangeable"
 OVERFLOW = "the recorded number wrapped around"
 DECODER = "the text is that of a JSON decoder"
@@ -71,17 +72,21 @@ def decoder_text(difference: Difference) -> str | None:
 class ScenarioExcuse:
     """What one scenario leaves open.
 
-    `open_paths` are places that may differ, with everything below them. `alike` maps each
+    `open_paths` are places that may differ, with everything below them; `order_paths` those
+    that the order between the device resources of a container decides. `alike` maps each
     device id to what has to agree where ids are exchangeable; it is empty where they are not.
     """
 
     open_paths: tuple[str, ...]
+    order_paths: tuple[str, ...]
     alike: Mapping[str, object]
 
     def __call__(self, difference: Difference) -> str | None:
         """Why the difference does not count, or None."""
-        if self._is_open(difference.path):
+        if _is_below(difference.path, self.open_paths):
             return NONDETERMINISTIC
+        if _is_below(difference.path, self.order_paths):
+            return ARBITRARY_ORDER
         recorded, replayed = difference.recorded, difference.replayed
         if not isinstance(recorded, list) or not isinstance(replayed, list):
             return None
@@ -89,20 +94,15 @@ class ScenarioExcuse:
             return None
         left, right = self._kinds(recorded), self._kinds(replayed)
         if left == right:
-            return EXCHANGEABLE
+            return EXCHANGEABLE if self.alike else None
         # Ids are listed in order, so an open position of a list does not name a device: as
         # many members may differ as positions are open.
-        may_differ = sum(self._is_open(f"{difference.path}[{i}]") for i in range(len(recorded)))
+        places = (f"{difference.path}[{i}]" for i in range(len(recorded)))
+        may_differ = sum(_is_below(place, self.open_paths) for place in places)
         return NONDETERMINISTIC if (left - right).total() <= may_differ else None
 
     def _kinds(self, ids: list[object]) -> Counter[object]:
-        return Counter(self.alike.get(str(i), i) if isinstance(i, str) else repr(i) for i in ids)
-
-    def _is_open(self, path: str) -> bool:
-        return any(
-            path == open_path or (path.startswith(open_path) and path[len(open_path)] in ".[")
-            for open_path in self.open_paths
-        )
+        return Counter(self.alike.get(i, i) if isinstance(i, str) else repr(i) for i in ids)
 
 
 def scenario_excuse(scenario: Json) -> ScenarioExcuse:
@@ -110,6 +110,7 @@ def scenario_excuse(scenario: Json) -> ScenarioExcuse:
     marked: Json = scenario.get("nondeterministic_fields") or {}
     return ScenarioExcuse(
         open_paths=tuple(marked.get("paths") or ()),
+        order_paths=tuple(_order_paths(scenario)),
         alike=_numa_lists(scenario) if marked.get("device_ids") else {},
     )
 
@@ -130,3 +131,43 @@ def _numa_lists(scenario: Json) -> dict[str, object]:
     return {
         device: (resource, tuple(topologies)) for (resource, device), topologies in seen.items()
     }
+
+
+def _is_below(path: str, places: tuple[str, ...]) -> bool:
+    return any(
+        path == place or (path.startswith(place) and path[len(place)] in ".[") for place in places
+    )
+
+
+def _order_paths(scenario: Json) -> Iterator[str]:
+    """Places that depend on the order in which a kubelet walks a container's resources.
+
+    Where one of several device resources failed, others may have been allocated before it or
+    not; what they left stays until the next admission cleans up.
+    """
+    left: list[str] = []
+    for index, step in enumerate(scenario["steps"]):
+        path = f".steps[{index}]"
+        if step["op"] == "admit":
+            left = []
+            yield from (place.format(path) for place in _failed(step, step["pod"], left))
+        yield from (place.format(path) for place in left)
+
+
+def _failed(entry: Json, pod: Json, left: list[str]) -> Iterator[str]:
+    uid = pod["metadata"]["uid"]
+    spec = pod["spec"]
+    containers = {c["name"]: c for c in (*spec.get("initContainers", ()), *spec["containers"])}
+    for number, call in enumerate(entry["allocate_calls"]):
+        if call["provider"] != "device" or call["error"] is None or call["container"] is None:
+            continue
+        limits = containers[call["container"]].get("resources", {}).get("limits", {})
+        devices = [name for name in limits if "/" in name]
+        if len(devices) < 2:
+            continue
+        yield "{}.plugin_calls"
+        yield f"{{}}.allocate_calls[{number}].error"
+        yield "{}.expect.message"
+        yield f"{{}}.expect.containers.{call['container']}.devices"
+        left += [f"{{}}.expect.pod_devices.{uid}"]
+        left += [f"{{}}.expect.device_allocated.{name}" for name in devices]

@@ -51,6 +51,7 @@ def _admission(entry: Json) -> Json:
     if is_panic(entry):
         return {"expect": PANIC}
     return {
+        "kept": False,
         "hints": entry["hints"],
         "allocate_calls": entry["allocate_calls"],
         "plugin_calls": entry.get("plugin_calls") or [],

@@ -50,9 +50,7 @@ class _Pod:
     def running(self, uid: str) -> list[pb.RunningContainer]:
         """The started containers that are not finished init containers."""
         finished = {
-            c.name
-            for c in self.message.spec.init_containers
-            if c.restart_policy != "Always"
+            c.name for c in self.message.spec.init_containers if c.restart_policy != "Always"
         }
         return [
             pb.RunningContainer(
@@ -158,6 +156,7 @@ class History:
             kept = before.words != books.words
             return {"expect": {**_verdict(response), "nothing_kept": not kept}}
         results = {
+            "kept": response.already_admitted,
             "hints": [merge_words(merge) for merge in response.explanation.merges],
             "allocate_calls": [
                 allocate_call_words(call) for call in response.explanation.allocate_calls
@@ -245,6 +244,9 @@ class History:
         if refusal is not None:
             self._over = True
             return {"start_error": str(refusal), "start_error_stage": refusal.stage}
+        if "start_error" in step:
+            self._over = True
+            return {}
         pods = self._active
         running = [
             container
@@ -277,13 +279,13 @@ class History:
         return results
 
     async def _device_health(self, step: Json) -> Json:
-        await self._reload(
-            self._plugins.with_health(step["resource"], step["id"], step["healthy"])
-        )
+        resource, device = step["resource"], step["id"]
+        await self._list(resource, self._plugins.with_health(resource, device, step["healthy"]))
         return await self._state()
 
     async def _device_list(self, step: Json) -> Json:
-        await self._reload(self._plugins.with_devices(step["resource"], step["devices"]))
+        resource = step["resource"]
+        await self._list(resource, self._plugins.with_devices(resource, step["devices"]))
         return await self._state()
 
     async def _plugin_disconnect(self, step: Json) -> Json:
@@ -295,6 +297,16 @@ class History:
         there = PluginPresence.REGISTERED
         await self._reload(self._plugins.with_presence(step["resource"], there))
         return await self._state()
+
+    async def _list(self, resource: str, plugins: Plugins) -> None:
+        """A plugin sends its list.
+
+        To a kubelet the same list again is an event, which stores (DEV-14); a configuration
+        that has not changed is none. So such a list goes there and back.
+        """
+        if plugins == self._plugins:
+            await self._reload(plugins.with_health_turned(resource))
+        await self._reload(plugins)
 
     async def _reload(self, plugins: Plugins) -> None:
         self._plugins = plugins

@@ -49,3 +49,11 @@ class Plugins:
             for listed in self.entries[resource]["devices"]
         ]
         return self.with_devices(resource, devices)
+
+    def with_health_turned(self, resource: str) -> Plugins:
+        """Every device of one plugin has the other health."""
+        devices = [
+            {**listed, "healthy": not listed["healthy"]}
+            for listed in self.entries[resource]["devices"]
+        ]
+        return self.with_devices(resource, devices)

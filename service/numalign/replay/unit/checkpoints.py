@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TypeAlias
 
 from numalign.kubelet_files.allocation_checkpoint import (
+    allocation_hash_input,
     read_allocation_checkpoint,
     write_allocation_checkpoint,
 )
@@ -53,7 +54,7 @@ def checkpoint_answer(record: Json) -> Json:
 
 def allocation_checkpoint_expected(record: Json) -> Json:
     """What the record says that is to be compared: all of it but its input and its source."""
-    expected = {key: record[key] for key in ("checksum", "error") if key in record}
+    expected: Json = {key: record[key] for key in ("checksum", "error") if key in record}
     if "file" in record and "error" not in record:
         expected |= {"data": record["data"], "rewritten": record["file"]}
     return expected
@@ -72,7 +73,7 @@ def allocation_checkpoint_answer(record: Json) -> Json:
         return {**answer, "error": str(error)}
     return {
         **answer,
-        "data": checkpoint.hash_input.removeprefix("(string)"),
+        "data": allocation_hash_input(checkpoint).removeprefix("(string)"),
         "rewritten": write_allocation_checkpoint(checkpoint),
     }
 

@@ -1,0 +1,51 @@
+"""Replaying a batch of recordings in one process and on one event loop.
+
+Separate from the command, because a spawned worker imports this and nothing above it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from numalign.config.settings import Compatibility
+from numalign.replay.driver import Driver
+from numalign.replay.in_process import InProcess
+from numalign.replay.processes import Processes
+from numalign.replay.recordings import Kind, Recording
+from numalign.replay.report import Result
+from numalign.replay.scenario import replay_scenario
+from numalign.replay.unit.runner import replay_unit
+from numalign.telemetry.logs import configure_logs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How scenarios are replayed. `directory` is where their state goes for the time."""
+
+    compatibility: Compatibility
+    processes: bool
+    directory: Path
+
+
+def replay_batch(recordings: Sequence[Recording], options: Options) -> list[Result]:
+    """The results, in order. Raises RecordingError for one that cannot be understood."""
+    configure_logs("console", "error")
+    return asyncio.run(_replay(recordings, options))
+
+
+async def _replay(recordings: Sequence[Recording], options: Options) -> list[Result]:
+    return [await _replay_one(recording, options) for recording in recordings]
+
+
+async def _replay_one(recording: Recording, options: Options) -> Result:
+    if recording.kind is not Kind.SCENARIO:
+        return replay_unit(recording)
+    with tempfile.TemporaryDirectory(dir=options.directory, prefix="r-") as directory:
+        driver: Driver = (
+            Processes(Path(directory)) if options.processes else InProcess(Path(directory))
+        )
+        return await replay_scenario(recording, driver, options.compatibility)
