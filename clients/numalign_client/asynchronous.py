@@ -13,6 +13,7 @@ from grpc import aio
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
 from numalign.v1.admission_pb2_grpc import AdmissionStub
+from numalign.v1.node_resources_pb2 import NodeResources
 from numalign_client.errors import error_of
 from numalign_client.target import DEFAULT_SOCKET, target_of
 from numalign_client.watching import WatchCursor
@@ -147,6 +148,15 @@ class AsyncAdmissionClient:
         """The admitted pods of an owner, or (empty) of all."""
         request = ad.ListAdmissionsRequest(owner=owner)
         return await _answer(self._stub.ListAdmissions(request, timeout=timeout))
+
+    async def get_node_resources(
+        self,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - it becomes the deadline of the call
+    ) -> NodeResources:
+        """What the node has, and what of it is free."""
+        request = ad.GetNodeResourcesRequest()
+        return (await _answer(self._stub.GetNodeResources(request, timeout=timeout))).resources
 
     async def watch_assignments(
         self,

@@ -7,14 +7,15 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self, cast
+from typing import Self
 
 import grpc
 
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
 from numalign.v1.admission_pb2_grpc import AdmissionStub
-from numalign_client.errors import FailedCall, error_of
+from numalign.v1.node_resources_pb2 import NodeResources
+from numalign_client.errors import error_of, failed_call
 from numalign_client.target import DEFAULT_SOCKET, target_of
 from numalign_client.watching import WatchCursor
 from numalign_client.wire import ADMIT, Explain, Pod, admit_bytes
@@ -132,6 +133,13 @@ class AdmissionClient:
         with _errors():
             return self._stub.ListAdmissions(ad.ListAdmissionsRequest(owner=owner), timeout=timeout)
 
+    def get_node_resources(self, *, timeout: float | None = None) -> NodeResources:
+        """What the node has, and what of it is free."""
+        with _errors():
+            return self._stub.GetNodeResources(
+                ad.GetNodeResourcesRequest(), timeout=timeout
+            ).resources
+
     def watch_assignments(
         self, from_revision: int = 0, *, sleep: Callable[[float], None] = time.sleep
     ) -> Generator[ad.WatchAssignmentsResponse]:
@@ -151,7 +159,7 @@ class AdmissionClient:
                 for event in call:
                     yield from cursor.events(event)
             except grpc.RpcError as failed:
-                error = error_of(_call(failed))
+                error = error_of(failed_call(failed))
             finally:
                 call.cancel()
             sleep(cursor.interrupted(error))
@@ -162,9 +170,4 @@ def _errors() -> Generator[None]:
     try:
         yield
     except grpc.RpcError as failed:
-        raise error_of(_call(failed)) from failed
-
-
-def _call(failed: grpc.RpcError) -> FailedCall:
-    # A failed call of a blocking channel is a grpc.Call as well as an error.
-    return cast("FailedCall", failed)
+        raise error_of(failed_call(failed)) from failed

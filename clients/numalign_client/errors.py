@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 from google.protobuf.message import DecodeError
 from google.rpc.error_details_pb2 import BadRequest, PreconditionFailure
 from google.rpc.status_pb2 import Status
-from grpc import StatusCode
+from grpc import RpcError, StatusCode
 
 _DETAILS_KEY = "grpc-status-details-bin"
 
@@ -114,6 +114,11 @@ class FailedCall(Protocol):
 
     def trailing_metadata(self) -> Iterable[tuple[str, str | bytes]] | None:
         """Pairs of key and value, or None."""
+
+
+def failed_call(error: RpcError) -> FailedCall:
+    """What a blocking channel raises is the call that failed as well as an error."""
+    return cast("FailedCall", error)
 
 
 def error_of(failed: FailedCall) -> AdmissionError:

@@ -11,6 +11,7 @@ import pytest
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import admission_pb2_grpc as ad_grpc
 from numalign.v1 import types_pb2 as pb
+from numalign.v1.node_resources_pb2 import NodeResources
 
 T = TypeVar("T")
 
@@ -75,6 +76,17 @@ class ScriptedAdmission(ad_grpc.AdmissionServicer):
     ) -> ad.ListAdmissionsResponse:
         record = pb.AdmissionRecord(pod_uid="u1", owner=request.owner)
         return self._answer(request, context, ad.ListAdmissionsResponse(admissions=[record]))
+
+    def GetNodeResources(  # noqa: N802 - the contract's
+        self, request: ad.GetNodeResourcesRequest, context: grpc.ServicerContext
+    ) -> ad.GetNodeResourcesResponse:
+        resources = NodeResources(revision=9)
+        return self._answer(request, context, ad.GetNodeResourcesResponse(resources=resources))
+
+    def WatchNodeResources(  # noqa: N802 - the contract's
+        self, request: ad.WatchNodeResourcesRequest, context: grpc.ServicerContext
+    ) -> Iterator[ad.WatchNodeResourcesResponse]:
+        raise NotImplementedError
 
     def WatchAssignments(  # noqa: N802 - the contract's
         self, request: ad.WatchAssignmentsRequest, context: grpc.ServicerContext

@@ -28,6 +28,7 @@ async def test_every_call(socket: Path, admission: ScriptedAdmission) -> None:
         await client.add_container("u1", "c", "i", timeout=10)
         await client.remove_container("i", timeout=10)
         assert (await client.list_admissions(timeout=10)).admissions[0].pod_uid == "u1"
+        assert (await client.get_node_resources(timeout=10)).revision == 9
 
     assert admission.requests == [
         ad.AdmitRequest(
@@ -43,6 +44,7 @@ async def test_every_call(socket: Path, admission: ScriptedAdmission) -> None:
         ad.AddContainerRequest(pod_uid="u1", container_name="c", container_id="i"),
         ad.RemoveContainerRequest(container_id="i"),
         ad.ListAdmissionsRequest(),
+        ad.GetNodeResourcesRequest(),
     ]
 
 

@@ -127,6 +127,7 @@ def test_other_calls(client: AdmissionClient, admission: ScriptedAdmission) -> N
     client.add_container("u1", "c", "i", timeout=10)
     client.remove_container("i", timeout=10)
     assert client.list_admissions(owner="agent", timeout=10).admissions[0].pod_uid == "u1"
+    assert client.get_node_resources(timeout=10).revision == 9
     assert admission.requests == [
         ad.ReleaseRequest(pod_uid="u1"),
         ad.ReconcileRequest(
@@ -140,6 +141,7 @@ def test_other_calls(client: AdmissionClient, admission: ScriptedAdmission) -> N
         ad.AddContainerRequest(pod_uid="u1", container_name="c", container_id="i"),
         ad.RemoveContainerRequest(container_id="i"),
         ad.ListAdmissionsRequest(owner="agent"),
+        ad.GetNodeResourcesRequest(),
     ]
 
 
