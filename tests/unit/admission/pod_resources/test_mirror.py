@@ -25,7 +25,10 @@ class Record:
     def __init__(self, *watches: list[Event]) -> None:
         self.watches = list(watches)
         self.more: asyncio.Queue[Event | None] = asyncio.Queue()
-        self.WatchAdmissions = lambda request: Stream(self)
+
+    def WatchAdmissions(self, request: tm.WatchAdmissionsRequest) -> Stream:  # noqa: N802 - the contract's
+        assert request.from_revision == 0
+        return Stream(self)
 
 
 class Stream:
@@ -35,8 +38,8 @@ class Stream:
     async def __aiter__(self) -> AsyncIterator[tm.WatchAdmissionsResponse]:
         for event in self._record.watches.pop(0):
             yield tm.WatchAdmissionsResponse(event=event)
-        while (event := await self._record.more.get()) is not None:
-            yield tm.WatchAdmissionsResponse(event=event)
+        while (more := await self._record.more.get()) is not None:
+            yield tm.WatchAdmissionsResponse(event=more)
 
     def cancel(self) -> None:
         """The stream ends with its task."""
