@@ -10,10 +10,8 @@ from grpc import aio
 
 from numalign.config.machine_source import read_machine
 from numalign.config.settings import Service, Settings
-from numalign.process.compatibility import strategies_of
 from numalign.process.metrics import observe_commit
 from numalign.process.part import Part
-from numalign.provider.pod_cache import PodCache
 from numalign.rpc.channel import open_channel
 from numalign.store.database import Database
 from numalign.telemetry.logs import get_logger
@@ -39,12 +37,14 @@ async def open_part(service: Service, settings: Settings, metrics: Metrics) -> P
 
 
 async def _topology(settings: Settings, metrics: Metrics) -> Part:
+    from numalign.process.compatibility import strategies_of  # noqa: PLC0415 - memory
     from numalign.process.topology_part import (  # noqa: PLC0415 - memory
         PROVIDER_ORDER,
         TopologyContext,
         build_decider,
         topology_part,
     )
+    from numalign.provider.pod_cache import PodCache  # noqa: PLC0415 - memory
 
     context = TopologyContext(
         settings=settings,
@@ -65,6 +65,8 @@ async def _topology(settings: Settings, metrics: Metrics) -> Part:
 
 async def _provider(service: Service, settings: Settings, metrics: Metrics) -> Part:
     from numalign.process import provider_parts as parts  # noqa: PLC0415 - memory
+    from numalign.process.compatibility import strategies_of  # noqa: PLC0415 - memory
+    from numalign.provider.pod_cache import PodCache  # noqa: PLC0415 - memory
 
     context = parts.ProviderContext(
         settings=settings,
