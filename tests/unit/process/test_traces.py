@@ -150,7 +150,8 @@ def test_five_processes(receiver: Receiver) -> None:
             )
             for service in Service
         ]
-        stack.callback(lambda: [process.kill() for process in running])
+        for process in running:
+            stack.callback(process.kill)
         channel = stack.enter_context(grpc.insecure_channel(f"unix:{directory}/run/admission.sock"))
         _admit(AdmissionStub(channel), "a")
         for process in running:
