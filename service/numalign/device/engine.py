@@ -32,6 +32,7 @@ from numalign.model.pod import Container, Pod
 from numalign.provider.engine import (
     Allocated,
     Hinted,
+    Lost,
     Preparation,
     Recorded,
     Restored,
@@ -129,6 +130,28 @@ class DeviceEngine:
         if restored.state is state:
             return restored
         return replace(restored, state=self.noted(restored.state))
+
+    def missing(
+        self,
+        state: DeviceState,
+        pod: Pod,
+        finished: frozenset[str],  # noqa: ARG002 - devices are handed on, and records stay
+    ) -> tuple[Lost, ...]:
+        """Containers that hold another number of devices than they ask for.
+
+        One that holds none is not named: it may get them when it starts (DEV-40).
+        """
+        return tuple(
+            Lost(
+                container=container.name,
+                message=f"holds {len(record.ids())} {resource}, asks for {asked}",
+                differs=True,
+            )
+            for container in pod.all_containers()
+            for resource, asked in container_requests(self._inventory, state, container).items()
+            if (record := state.record(pod.uid, container.name, resource)) is not None
+            and len(record.ids()) != asked
+        )
 
     def encode(self, state: DeviceState) -> bytes:
         """The durable part of `state`, as JSON (DEV-44)."""

@@ -14,6 +14,8 @@ from numalign.cpu import strategies as cpu
 from numalign.cpu.engine import CpuEngine
 from numalign.cpu.gauges import CpuGauges, DriftingGauges, ExactGauges
 from numalign.cpu.strategies import CpuStrategies
+from numalign.device.plugin_host import strategies as plugin_host
+from numalign.device.plugin_host.strategies import HostStrategies
 from numalign.device.strategies import DeviceStrategies
 from numalign.memory import engine as memory
 from numalign.memory.engine import MemoryStrategies
@@ -39,6 +41,7 @@ class Strategies:
     cpu: CpuStrategies
     memory: MemoryStrategies
     device: DeviceStrategies
+    plugin_host: HostStrategies
     lazy_cleanup: bool
     cpu_gauges: Callable[[CpuEngine, Metrics], CpuGauges]
 
@@ -53,6 +56,7 @@ _SAFE = Strategies(
     cpu=cpu.SAFE,
     memory=memory.SAFE,
     device=DeviceStrategies(allocate_in_place=False),
+    plugin_host=plugin_host.SAFE,
     lazy_cleanup=False,
     cpu_gauges=ExactGauges,
 )
@@ -62,6 +66,7 @@ _KUBELET = Strategies(
     cpu=cpu.KUBELET,
     memory=memory.KUBELET,
     device=DeviceStrategies(allocate_in_place=True, store_lazily=True),
+    plugin_host=plugin_host.KUBELET,
     lazy_cleanup=True,
     cpu_gauges=DriftingGauges,
 )

@@ -8,30 +8,22 @@ it is told, and from then on it reports what changes.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from numalign.config.settings import DeviceSource, Settings
 from numalign.device.engine import DeviceEngine
 from numalign.device.inventory import Inventory
+from numalign.device.plugin_host.strategies import HostStrategies
 from numalign.device.ports import DevicePlugins
 from numalign.device.state import DeviceState
 from numalign.device.static_plugins import StaticPlugins, static_inventory
 from numalign.device.static_reload import reloaded
 from numalign.device.strategies import DeviceStrategies
 from numalign.errors import ConfigError
-from numalign.process.part import nothing, nothing_changed
+from numalign.model.machine import Machine
+from numalign.process.device_life import DeviceLife
 from numalign.provider.ledger import Ledger
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceLife:
-    """What a backend does while the provider runs; see the fields of `Part` by these names."""
-
-    serving: Callable[[], Awaitable[None]] = nothing
-    reload: Callable[[Settings], Awaitable[tuple[str, ...]]] = nothing_changed
-    close: Callable[[], Awaitable[None]] = nothing
+from numalign.telemetry.metrics import Metrics
 
 
 class DeviceBackend(Protocol):
@@ -91,9 +83,16 @@ class StaticBackend:
         return DeviceLife(reload=reload)
 
 
-def device_backend(settings: Settings) -> DeviceBackend:
-    """The backend that `numalign.devicePlugins.mode` names."""
+def device_backend(
+    settings: Settings, machine: Machine, host: HostStrategies, metrics: Metrics
+) -> DeviceBackend:
+    """The backend that `numalign.devicePlugins.mode` names; only that one is loaded."""
     mode = settings.device_plugins.mode
+    if mode is DeviceSource.HOST:
+        from numalign.device.plugin_host.observer import PluginObserver  # noqa: PLC0415 - memory
+        from numalign.process.host_backend import HostBackend  # noqa: PLC0415 - memory
+
+        return HostBackend(settings, machine, host, PluginObserver(metrics))
     if mode is DeviceSource.STATIC:
         return StaticBackend(settings)
     raise ConfigError(f"numalign.devicePlugins.mode: this version has no mode {mode.value}")

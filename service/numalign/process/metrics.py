@@ -34,7 +34,11 @@ PUBLISHED: Mapping[Service, tuple[MetricSpec, ...]] = {
         *kubelet_metrics.RESOURCE_MANAGER,
         *own_metrics.STORE,
     ),
-    Service.DEVICE: (*kubelet_metrics.DEVICE, *own_metrics.STORE),
+    Service.DEVICE: (
+        *kubelet_metrics.DEVICE,
+        *own_metrics.DEVICE_PLUGINS,
+        *own_metrics.STORE,
+    ),
 }
 """Everything that each service can publish."""
 

@@ -84,7 +84,9 @@ def build_memory_engine(context: ProviderContext) -> memory.MemoryEngine:
 
 def build_device_engine(context: ProviderContext) -> tuple[device.DeviceEngine, DeviceBackend]:
     """The device engine, and where its devices come from. Raises ConfigError."""
-    backend = device_backend(context.settings)
+    backend = device_backend(
+        context.settings, context.machine, context.strategies.plugin_host, context.metrics
+    )
     plugins: DevicePlugins = backend.plugins
     if context.metrics.enabled:
         plugins = TimedPlugins(plugins, context.metrics)

@@ -46,6 +46,16 @@ DECISIONS = (
 )
 """Of the Topology Manager."""
 
+DEVICE_PLUGINS = (
+    MetricSpec(
+        name="numalign_device_plugin_odd_devices_total",
+        kind=Kind.COUNTER,
+        help="Devices listed in a way that makes no sense: an id twice, a NUMA node not there",
+        labels=("resource_name", "kind"),
+    ),
+)
+"""Of the device provider, where device plugins register."""
+
 STORE = (
     MetricSpec(
         name="numalign_store_commit_seconds",
@@ -69,6 +79,7 @@ def all_metrics() -> tuple[MetricSpec, ...]:
         *kubelet_metrics.POD_RESOURCES,
         *kubelet_metrics.RESOURCE_MANAGER,
         *DECISIONS,
+        *DEVICE_PLUGINS,
         *STORE,
     )
     return tuple(sorted(specs, key=lambda spec: spec.name))

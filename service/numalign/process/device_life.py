@@ -1,0 +1,21 @@
+"""What a source of devices does while the device provider runs.
+
+Separate from the sources, so that each can be loaded without the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from numalign.config.settings import Settings
+from numalign.process.part import nothing, nothing_changed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceLife:
+    """Callbacks; see the fields of `Part` by these names."""
+
+    serving: Callable[[], Awaitable[None]] = nothing
+    reload: Callable[[Settings], Awaitable[tuple[str, ...]]] = nothing_changed
+    close: Callable[[], Awaitable[None]] = nothing
