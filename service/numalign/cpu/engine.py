@@ -30,6 +30,7 @@ from numalign.model.settings import CpuSettings, TopologySettings
 from numalign.provider.engine import (
     Allocated,
     Hinted,
+    Lost,
     Preparation,
     Recorded,
     Restored,
@@ -60,6 +61,9 @@ class CpuPolicy(Protocol):
         self, state: CpuState, pod: Pod, affinity: NumaMask | None
     ) -> Allocated[CpuState]:
         """Give a pod with resources of its own its CPUs."""
+
+    def missing(self, state: CpuState, pod: Pod, finished: frozenset[str]) -> tuple[Lost, ...]:
+        """Exclusive CPUs that the pod asks for and does not hold."""
 
     def facts(
         self, state: CpuState, pod: Pod, container: Container | None
@@ -106,6 +110,10 @@ class CpuEngine:
     def restore(self, state: CpuState, recorded: Recorded) -> Restored[CpuState]:
         """Give a pod its recorded CPUs back, as far as they are free."""
         return restore(state, recorded, self._rules)
+
+    def missing(self, state: CpuState, pod: Pod, finished: frozenset[str]) -> tuple[Lost, ...]:
+        """Exclusive CPUs that the pod asks for and does not hold."""
+        return self.policy.missing(state, pod, finished)
 
     def encode(self, state: CpuState) -> bytes:
         """Default set, assignments and pod sets as JSON; what can be reused is not kept."""

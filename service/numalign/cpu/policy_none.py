@@ -6,7 +6,7 @@ from numalign.cpu.state import CpuState
 from numalign.model.hint import ProviderHints
 from numalign.model.numa_mask import NumaMask
 from numalign.model.pod import Container, Pod
-from numalign.provider.engine import Allocated
+from numalign.provider.engine import Allocated, Lost
 from numalign.provider.values import ResourceFacts
 
 
@@ -51,6 +51,15 @@ class NonePolicy:
     ) -> Allocated[CpuState]:
         """Success, and nothing taken."""
         return Allocated(state)
+
+    def missing(
+        self,
+        state: CpuState,  # noqa: ARG002 - the same call for every policy
+        pod: Pod,  # noqa: ARG002 - as above
+        finished: frozenset[str],  # noqa: ARG002 - as above
+    ) -> tuple[Lost, ...]:
+        """Nothing: no CPU is exclusive."""
+        return ()
 
     def facts(
         self,

@@ -16,6 +16,7 @@ from numalign.cpu.eligibility import (
     pod_count,
 )
 from numalign.cpu.hints import demand
+from numalign.cpu.missing import missing_cpus
 from numalign.cpu.reuse import reusable_of, with_reuse
 from numalign.cpu.state import CpuState
 from numalign.cpu.static_setup import StaticSetup
@@ -23,7 +24,7 @@ from numalign.model.cpu_set import NO_CPUS, CpuSet
 from numalign.model.hint import ProviderHints
 from numalign.model.numa_mask import NumaMask
 from numalign.model.pod import Container, Pod
-from numalign.provider.engine import Allocated
+from numalign.provider.engine import Allocated, Lost
 from numalign.provider.values import AllocationFailure, ResourceFacts
 
 UNSATISFIABLE: ProviderHints = {"cpu": ()}
@@ -101,6 +102,10 @@ class StaticPolicy:
     ) -> Allocated[CpuState]:
         """Give a pod with resources of its own its CPUs (CPU-75)."""
         return pod_level.allocate_pod(self.setup, state, pod, affinity)
+
+    def missing(self, state: CpuState, pod: Pod, finished: frozenset[str]) -> tuple[Lost, ...]:
+        """Exclusive CPUs that the pod asks for and does not hold."""
+        return missing_cpus(state, pod, finished, self.setup.gates)
 
     def facts(
         self, state: CpuState, pod: Pod, container: Container | None

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from numalign.errors import StartError
 from numalign.memory import mending, policy_none, policy_static, removal, reserved, start_check
 from numalign.memory import state as states
+from numalign.memory.eligibility import PodLevel, pod_level
 from numalign.memory.facts import resource_facts
 from numalign.memory.machine_state import (
     HUGE_PAGES_PREFIX,
@@ -21,6 +22,7 @@ from numalign.memory.machine_state import (
     allocatable_blocks,
     default_machine_state,
 )
+from numalign.memory.missing import missing_memory
 from numalign.memory.policy import MemoryPolicy
 from numalign.memory.policy_none import NonePolicy
 from numalign.memory.policy_static import StaticPolicy
@@ -39,6 +41,7 @@ from numalign.model.settings import MemorySettings
 from numalign.provider.engine import (
     Allocated,
     Hinted,
+    Lost,
     Preparation,
     Recorded,
     Restored,
@@ -114,6 +117,11 @@ class MemoryEngine:
     def restore(self, state: MemoryState, recorded: Recorded) -> Restored[MemoryState]:
         """Give a pod its recorded blocks back, as far as there is room."""
         return restore(state, recorded, self._context)
+
+    def missing(self, state: MemoryState, pod: Pod, finished: frozenset[str]) -> tuple[Lost, ...]:
+        """Memory that the pod asks for and has not booked."""
+        as_a_whole = pod_level(pod, self._gates) is PodLevel.MANAGED
+        return missing_memory(state, pod, finished, self._policy, as_a_whole=as_a_whole)
 
     def encode(self, state: MemoryState) -> bytes:
         """The durable part of `state`, as JSON (MEM-76)."""

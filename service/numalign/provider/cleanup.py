@@ -44,6 +44,9 @@ class Cleanup(Protocol[S]):
     ) -> tuple[S, tuple[PodUid, ...]]:
         """The whole picture came in; also the pods that were released over it."""
 
+    def change_engine(self, engine: Engine[S]) -> None:
+        """Another engine decides from now on."""
+
 
 class EagerCleanup(Generic[S]):
     """Frees at once; engines see no stale record, so `active` is None for them."""
@@ -80,6 +83,10 @@ class EagerCleanup(Generic[S]):
         for pod_uid in gone:
             state = self._engine.release(state, pod_uid)
         return state, gone
+
+    def change_engine(self, engine: Engine[S]) -> None:
+        """Release through `engine` from now on."""
+        self._engine = engine
 
 
 class LazyCleanup(Generic[S]):
@@ -130,3 +137,6 @@ class LazyCleanup(Generic[S]):
         self._ready = ready
         self._running = running
         return state, ()
+
+    def change_engine(self, engine: Engine[S]) -> None:
+        """Nothing to note: the engine's next call cleans up."""

@@ -59,10 +59,15 @@ class Started(Generic[S]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """Something that a pod was given and cannot have back; `container` empty: as a whole."""
+    """Something that a pod was given and cannot have back, or asks for and does not hold.
+
+    `container` is empty for the pod as a whole. `differs`: another amount is held than asked
+    for, so that this is not the pod that was admitted.
+    """
 
     container: str
     message: str
+    differs: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +75,14 @@ class Recorded:
     """What the record says that a pod was given, with the parts of every provider.
 
     `holdings` stand in the order in which they are to be taken back; `finished` names init
-    containers that have ended.
+    containers that have ended. `pod` is given where it is to be said what it does not hold.
     """
 
     pod_uid: PodUid
     holdings: tuple[Holding, ...]
     pod_holding: PodHolding = field(default_factory=PodHolding)
     finished: frozenset[str] = frozenset()
+    pod: Pod | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +141,12 @@ class Engine(Protocol[S]):
         """Give a pod back what `state` has lost of it, as far as it is free and exists.
 
         What the pod holds already stays as it is.
+        """
+
+    def missing(self, state: S, pod: Pod, finished: frozenset[str]) -> tuple[Lost, ...]:
+        """What the pod would be given if it came now, and does not hold.
+
+        Nothing is decided on; init containers in `finished` need nothing any more.
         """
 
     def encode(self, state: S) -> bytes:

@@ -13,7 +13,8 @@ Invariants:
 - a prepared part is on disk together with the state before it, so that an abort restores
   exactly what was there, whoever restarts in between;
 - after a start with prepared parts nothing is decided until the Topology Manager has said
-  which of them were committed (presumed abort: the others are dropped);
+  which of them were committed (presumed abort: the others are dropped, unless the Topology
+  Manager has lost its record and cannot know);
 - an admission that was opened and never prepared ends when another one opens;
 - an admission that is over stays over: a call that comes late for it is refused;
 - memory changes first and the file follows in the same order, so that a call that is given up
@@ -29,12 +30,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from numalign.errors import Unavailable
+from numalign.errors import StateError, Unavailable
 from numalign.model.hint import ProviderHints, TopologyHint
 from numalign.model.ids import AdmissionId, PodUid
 from numalign.model.pod import Container, Pod
 from numalign.provider.cleanup import Active, Cleanup
-from numalign.provider.engine import Allocated, Engine, Preparation
+from numalign.provider.engine import (
+    Allocated,
+    Engine,
+    Lost,
+    Preparation,
+    Recorded,
+    Started,
+)
 from numalign.provider.values import ResourceFacts
 from numalign.store.provider_store import ProviderStore
 
@@ -86,7 +94,13 @@ class Ledger(Generic[S]):
         self._changed = asyncio.Event()
         self._in_doubt = bool(books.prepared)
         self._over: deque[AdmissionId] = deque(maxlen=_OVER_KEPT)
+        self._fitted = 0
         self.reports = reports
+
+    @property
+    def fitted(self) -> int:
+        """How often the books were fitted to another engine since the start."""
+        return self._fitted
 
     @property
     def engine(self) -> Engine[S]:
@@ -103,9 +117,14 @@ class Ledger(Generic[S]):
         """Counts up at every change of `state` since the start."""
         return self._books.revision
 
-    async def wait_changed(self, seen: int) -> int:
-        """Wait until the revision is another than `seen`; the new revision."""
-        while self._books.revision == seen:
+    @property
+    def settled(self) -> bool:
+        """Whether all of `state` is final: no outcome of an admission is waited for."""
+        return not self._books.prepared
+
+    async def wait_settled(self, seen: int) -> int:
+        """Wait until `state` is settled at another revision than `seen`; the new revision."""
+        while self._books.prepared or self._books.revision == seen:
             await self._changed.wait()
         return self._books.revision
 
@@ -202,6 +221,7 @@ class Ledger(Generic[S]):
         async with self._lock:
             self._over.append(admission_id)
             if self._books.prepared.pop(admission_id, None) is not None:
+                self._wake()
                 await self._store.settle(admission_id, restore=False)
 
     async def abort(self, admission_id: AdmissionId, *, keep: bool) -> None:
@@ -211,6 +231,7 @@ class Ledger(Generic[S]):
             tentative = self._books.tentative
             if tentative is not None and tentative.admission_id == admission_id:
                 self._books.tentative = None
+                self._wake()
                 self._close(tentative.pod_uid, keep=keep)
                 if keep:
                     await self._replace(tentative.state)
@@ -218,7 +239,9 @@ class Ledger(Generic[S]):
             if prepared is None:
                 return
             self._close(prepared.pod_uid, keep=keep)
-            if not keep:
+            if keep:
+                self._wake()
+            else:
                 self._set(prepared.before, prepared.before_payload)
             await self._store.settle(admission_id, restore=not keep)
 
@@ -238,25 +261,72 @@ class Ledger(Generic[S]):
         *,
         ready: bool,
         running: frozenset[tuple[PodUid, str]],
+        record_lost: bool = False,
     ) -> tuple[PodUid, ...]:
-        """Take the Topology Manager's picture; the pods that were released over it."""
+        """Take the Topology Manager's picture; the pods that were released over it.
+
+        With `record_lost` nobody knows what was committed, so every prepared part is kept: a
+        pod that holds too much is released when an agent has said what there is.
+        """
         async with self._lock:
             if self._books.tentative is not None:
                 self._over.append(self._books.tentative.admission_id)
                 self._books.tentative = None
             for admission_id, part in reversed(tuple(self._books.prepared.items())):
-                drop = admission_id not in committed
+                drop = admission_id not in committed and not record_lost
                 if drop:
                     self._set(part.before, part.before_payload)
                 del self._books.prepared[admission_id]
                 self._over.append(admission_id)
                 await self._store.settle(admission_id, restore=drop)
             self._in_doubt = False
+            self._wake()
             state, gone = self._cleanup.reconciled(
                 self._books.state, active, ready=ready, running=running
             )
             await self._replace(state)
             return gone
+
+    async def restore(self, pods: Iterable[Recorded]) -> tuple[tuple[PodUid, Lost], ...]:
+        """Give pods back what the record says they have; what they cannot have, or lack."""
+        async with self._lock:
+            self._refuse_in_doubt()
+            state = self._books.state
+            lost: list[tuple[PodUid, Lost]] = []
+            for recorded in pods:
+                restored = self._engine.restore(state, recorded)
+                state = restored.state
+                lost += ((recorded.pod_uid, each) for each in restored.lost)
+                if recorded.pod is not None:
+                    named = {each.container for each in restored.lost}
+                    lost += (
+                        (recorded.pod_uid, each)
+                        for each in self._engine.missing(state, recorded.pod, recorded.finished)
+                        if each.container not in named
+                    )
+            await self._replace(state)
+            return tuple(lost)
+
+    def note(self, reports: Iterable[str]) -> None:
+        """Add to what is reported; what was said before is not said again."""
+        self.reports = tuple(dict.fromkeys((*self.reports, *reports)))
+
+    def fits(self, engine: Engine[S]) -> tuple[str, ...]:
+        """What `change_engine` would report. Raises StartError where `engine` would refuse."""
+        return engine.start(self._engine.encode(self._books.state)).reports
+
+    async def change_engine(self, engine: Engine[S]) -> tuple[str, ...]:
+        """Decide by another engine from now on, over the same books fitted to it; reports.
+
+        Waits until no admission is open, so that each is decided by one engine. Raises
+        StartError where `engine` refuses the books, and nothing has changed then.
+        """
+        while True:
+            changed = self._changed
+            async with self._lock:
+                if self._books.tentative is None and not self._books.prepared:
+                    return await self._change_engine(engine)
+            await changed.wait()
 
     async def prepare_container(self, pod: Pod, container: Container) -> Preparation:
         """What to apply to a container; a late allocation it makes is kept (DEV-40)."""
@@ -293,6 +363,18 @@ class Ledger(Generic[S]):
             if payload != self._books.payload:
                 await self._store.save(payload)
                 self._books.payload = payload
+
+    async def _change_engine(self, engine: Engine[S]) -> tuple[str, ...]:
+        started = engine.start(self._engine.encode(self._books.state))
+        payload = engine.encode(started.state)
+        if payload != self._books.payload:
+            await self._store.save(payload)
+        self._engine = engine
+        self._cleanup.change_engine(engine)
+        self._fitted += 1
+        self._set(started.state, payload)
+        self.note(started.reports)
+        return started.reports
 
     async def _seal(self, tentative: _Tentative[S], pod: Pod) -> Allocated[S]:
         sealed = await self._engine.seal(tentative.state, pod)
@@ -368,15 +450,24 @@ class Ledger(Generic[S]):
 async def open_ledger(engine: Engine[S], store: ProviderStore, cleanup: Cleanup[S]) -> Ledger[S]:
     """A ledger over what the store holds.
 
-    Raises StartError where the engine's start check refuses the stored state.
+    Raises StartError where the engine's start check refuses the stored state. A stored state
+    that cannot be read at all is reported, and the books begin empty: the Topology Manager's
+    record gives back what it knows.
     """
     stored = await store.load()
-    started = engine.start(stored.payload)
+    started = _started(engine, stored.payload)
     payload = engine.encode(started.state)
     books: _Books[S] = _Books(started.state, payload)
     for part in stored.prepared:
-        before = engine.start(part.before).state
+        before = _started(engine, part.before).state
         books.prepared[part.admission_id] = _Prepared(part.pod_uid, before, engine.encode(before))
     if payload != stored.payload and not stored.prepared:
         await store.save(payload)
     return Ledger(engine, store, cleanup, books, started.reports)
+
+
+def _started(engine: Engine[S], payload: bytes | None) -> Started[S]:
+    try:
+        return engine.start(payload)
+    except StateError as error:
+        return Started(engine.start(None).state, (f"set aside: {error}",))

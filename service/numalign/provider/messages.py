@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from numalign.errors import Deferred
 from numalign.model.cpu_set import CpuSet
-from numalign.model.ids import DeviceId, NumaId
+from numalign.model.ids import DeviceId, NumaId, PodUid
+from numalign.model.pod import Pod
+from numalign.provider.engine import Lost, Recorded
 from numalign.provider.values import (
     ContainerEdits,
     DeviceHolding,
@@ -125,6 +127,32 @@ def holding_from_message(message: pb.ContainerAllocation) -> Holding:
         cpus=CpuSet.parse(message.cpus),
         memory=tuple(block_from_message(block) for block in message.memory),
         devices=tuple(devices_from_message(devices) for devices in message.devices),
+    )
+
+
+def pod_holding_from_message(message: pb.PodAllocation) -> PodHolding:
+    """What a pod holds as a whole."""
+    return PodHolding(
+        cpus=CpuSet.parse(message.cpus),
+        memory=tuple(block_from_message(block) for block in message.memory),
+    )
+
+
+def recorded_from_message(message: hp.RecordedPod, pod: Pod | None) -> Recorded:
+    """What the record says of a pod; `pod` is what its bytes were read as, if there are any."""
+    return Recorded(
+        pod_uid=PodUid(message.pod_uid),
+        holdings=tuple(holding_from_message(each) for each in message.allocations),
+        pod_holding=pod_holding_from_message(message.pod_allocation),
+        finished=frozenset(message.finished_containers),
+        pod=pod,
+    )
+
+
+def lost_to_message(pod_uid: PodUid, lost: Lost) -> hp.LostAllocation:
+    """What a pod cannot have back, or lacks."""
+    return hp.LostAllocation(
+        pod_uid=pod_uid, container=lost.container, message=lost.message, differs=lost.differs
     )
 
 

@@ -24,13 +24,15 @@ from numalign.provider.messages import (
     edits_to_message,
     facts_to_messages,
     holding_to_message,
+    lost_to_message,
     pod_holding_to_message,
+    recorded_from_message,
 )
 from numalign.provider.pod_cache import PodCache
 from numalign.provider.values import AllocationFailure
 from numalign.rpc.context import Context
 from numalign.telemetry import attributes
-from numalign.telemetry.logs import log_fields
+from numalign.telemetry.logs import get_logger, log_fields
 from numalign.telemetry.tracing import active_tracer
 from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import hint_provider_pb2_grpc as hp_grpc
@@ -38,6 +40,8 @@ from numalign.v1 import types_pb2 as pb
 
 S = TypeVar("S")
 S_contra = TypeVar("S_contra", contravariant=True)
+
+_log = get_logger("provider")
 
 
 class Books(Protocol[S_contra]):
@@ -95,6 +99,12 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
         self._pods = pods
         self._instance_id = uuid.uuid4().hex
         observer.started(ledger.state)
+
+    def serve(self, books: Books[S], observer: Observer[S]) -> None:
+        """Tell the books in another way from now on: the ledger decides by another engine."""
+        self._books = books
+        self._observer = observer
+        observer.started(self._ledger.state)
 
     async def GetInfo(self, request: hp.GetInfoRequest, context: Context) -> hp.GetInfoResponse:
         """Who this is and what it serves."""
@@ -325,13 +335,17 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
             running=frozenset(
                 (PodUid(c.pod_uid), c.container_name) for c in request.running_containers
             ),
+            record_lost=request.record_lost,
         )
+        lost = await self._restore(request)
         self._observer.changed(self._ledger.state)
         unknown = active.keys() - self._ledger.engine.pods(self._ledger.state)
         return hp.HintProviderReconcileResponse(
             instance_id=self._instance_id,
             released_pod_uids=released,
             unknown_pod_uids=sorted(unknown),
+            holdings=self._all_holdings() if request.with_holdings else None,
+            lost=lost,
         )
 
     async def GetState(self, request: hp.GetStateRequest, context: Context) -> hp.GetStateResponse:
@@ -353,17 +367,24 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
     async def Watch(
         self, request: hp.WatchRequest, context: Context
     ) -> AsyncIterator[hp.WatchResponse]:
-        """Streams what others need to know, beginning with how it stands."""
+        """Streams what others need to know, beginning with how it stands.
+
+        What an admission prepared is told when its outcome is known: before that it may be
+        taken back, and whoever makes the decision has no time to listen.
+        """
         while True:
             revision = self._ledger.revision
-            shared = self._ledger.engine.shared_cpus(self._ledger.state)
+            shared = None
+            if self._ledger.settled:
+                shared = self._ledger.engine.shared_cpus(self._ledger.state)
             yield hp.WatchResponse(
                 instance_id=self._instance_id,
                 revision=revision,
                 resources=self._ledger.engine.resources(),
                 shared_cpus=None if shared is None else str(shared),
+                fitted=self._ledger.fitted,
             )
-            await self._ledger.wait_changed(revision)
+            await self._ledger.wait_settled(revision)
 
     def _about(
         self,
@@ -394,6 +415,39 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
             if affinity is not None:
                 tracer.annotate(attributes.affinity_attributes(affinity))
         return log_fields(**fields)
+
+    async def _restore(self, request: hp.HintProviderReconcileRequest) -> list[hp.LostAllocation]:
+        if not request.recorded_pods:
+            return []
+        recorded = [
+            recorded_from_message(each, self._pods.decode(each.pod) if each.pod else None)
+            for each in request.recorded_pods
+        ]
+        lost = await self._ledger.restore(recorded)
+        name = self._ledger.engine.name
+        reports = [
+            f"pod {uid}{f', container {each.container}' if each.container else ''}: {each.message}"
+            for uid, each in lost
+        ]
+        for report in set(reports).difference(self._ledger.reports):
+            _log.warning(report, provider=name)
+        self._ledger.note(reports)
+        return [lost_to_message(uid, each) for uid, each in lost]
+
+    def _all_holdings(self) -> hp.PodHoldings:
+        ledger = self._ledger
+        return hp.PodHoldings(
+            pods=[
+                hp.PodHolding(
+                    pod_uid=pod_uid,
+                    allocations=self._holdings(ledger.state, pod_uid),
+                    pod_allocation=pod_holding_to_message(
+                        ledger.engine.pod_holding(ledger.state, pod_uid)
+                    ),
+                )
+                for pod_uid in sorted(ledger.engine.pods(ledger.state))
+            ]
+        )
 
     def _holdings(self, state: S, pod_uid: PodUid) -> list[pb.ContainerAllocation]:
         return [holding_to_message(h) for h in self._ledger.engine.holdings(state, pod_uid)]

@@ -999,8 +999,11 @@ class RecordedPod(_message.Message):
     ALLOCATIONS_FIELD_NUMBER: _builtins.int
     POD_ALLOCATION_FIELD_NUMBER: _builtins.int
     FINISHED_CONTAINERS_FIELD_NUMBER: _builtins.int
+    POD_FIELD_NUMBER: _builtins.int
     pod_uid: _builtins.str
     """Pod UID."""
+    pod: _builtins.bytes
+    """The serialised v1.Pod, if it is to be said what the pod asks for and does not hold. Else empty."""
     @_builtins.property
     def allocations(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.ContainerAllocation]:
         """What each container was given, in the order in which it is to be taken back."""
@@ -1020,10 +1023,11 @@ class RecordedPod(_message.Message):
         allocations: _abc.Iterable[_types_pb2.ContainerAllocation] | None = ...,
         pod_allocation: _types_pb2.PodAllocation | None = ...,
         finished_containers: _abc.Iterable[_builtins.str] | None = ...,
+        pod: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["pod_allocation", b"pod_allocation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocations", b"allocations", "finished_containers", b"finished_containers", "pod_allocation", b"pod_allocation", "pod_uid", b"pod_uid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocations", b"allocations", "finished_containers", b"finished_containers", "pod", b"pod", "pod_allocation", b"pod_allocation", "pod_uid", b"pod_uid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1058,7 +1062,7 @@ class HintProviderReconcileResponse(_message.Message):
 
     @_builtins.property
     def lost(self) -> _containers.RepeatedCompositeFieldContainer[Global___LostAllocation]:
-        """What could not be taken back."""
+        """What could not be taken back, and what recorded pods ask for and do not hold."""
 
     def __init__(
         self,
@@ -1137,29 +1141,33 @@ Global___PodHolding: _TypeAlias = PodHolding  # noqa: Y015
 
 @_typing.final
 class LostAllocation(_message.Message):
-    """Something that a pod was given and cannot have back."""
+    """Something that a pod was given and cannot have back, or asks for and does not hold."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     POD_UID_FIELD_NUMBER: _builtins.int
     CONTAINER_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
+    DIFFERS_FIELD_NUMBER: _builtins.int
     pod_uid: _builtins.str
     """Pod UID."""
     container: _builtins.str
     """Container name; empty for what the pod held as a whole."""
     message: _builtins.str
     """What it was and why it is lost, as a sentence."""
+    differs: _builtins.bool
+    """Whether the pod holds another amount than it asks for: it is not the pod that was admitted."""
     def __init__(
         self,
         *,
         pod_uid: _builtins.str = ...,
         container: _builtins.str = ...,
         message: _builtins.str = ...,
+        differs: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["container", b"container", "message", b"message", "pod_uid", b"pod_uid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["container", b"container", "differs", b"differs", "message", b"message", "pod_uid", b"pod_uid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
