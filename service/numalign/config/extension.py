@@ -13,6 +13,8 @@ from pathlib import Path
 from numalign.config.defaults import Defaults
 from numalign.config.device_plugins import read_device_plugins
 from numalign.config.inventory import read_inventory
+from numalign.config.limits import read_limits
+from numalign.config.listening import read_listeners
 from numalign.config.reservation import is_reservable
 from numalign.config.serving import (
     read_address,
@@ -26,6 +28,8 @@ from numalign.config.settings import (
     DevicePluginSettings,
     DeviceSource,
     FailurePolicy,
+    LimitSettings,
+    ListenSettings,
     LogFormat,
     LogLevel,
     LogSettings,
@@ -35,6 +39,7 @@ from numalign.config.settings import (
     MachineSource,
     MetricsSettings,
     ProviderSettings,
+    SecondOwner,
     Service,
     SocketSettings,
     Validation,
@@ -49,7 +54,8 @@ EXTENSION_KEYS = (
     "compatibility", "validation", "runtimeDirectory", "stateDirectory", "sockets", "endpoints",
     "machine", "devices", "devicePlugins", "nodeAllocatableReservation", "providers",
     "providerTimeout",
-    "queueDepth", "historyLength", "metrics", "log", "owner", "podResources",
+    "queueDepth", "historyLength", "metrics", "log", "owner", "podResources", "limits", "listen",
+    "providerDirectories", "secondOwner", "hostRoot",
 )  # fmt: skip
 
 DEFAULT_PROVIDER_TIMEOUT = 5.0
@@ -70,8 +76,13 @@ class Extension:
     runtime_directory: Path
     state_directory: Path
     sockets: SocketSettings
+    limits: LimitSettings
+    listen: tuple[ListenSettings, ...]
     endpoints: Mapping[Service, Path]
     pod_resources: Path | None
+    provider_directories: tuple[Path, ...]
+    second_owner: SecondOwner
+    host_root: Path
     machine: MachineSource
     devices: tuple[StaticResource, ...]
     device_plugins: DevicePluginSettings
@@ -97,8 +108,13 @@ def read_extension(section: Section, defaults: Defaults) -> Extension:
         runtime_directory=runtime,
         state_directory=_directory(section, "stateDirectory", defaults.directories.state),
         sockets=read_sockets(section.section("sockets")),
+        limits=read_limits(section.section("limits")),
+        listen=read_listeners(section, "listen", defaults.base_directory),
         endpoints=endpoints,
         pod_resources=read_pod_resources(section, "podResources", runtime, endpoints),
+        provider_directories=_directories(section, "providerDirectories"),
+        second_owner=section.choice("secondOwner", SecondOwner.REFUSE),
+        host_root=_directory(section, "hostRoot", Path("/")),
         machine=_machine(section, defaults.base_directory),
         devices=_devices(section, defaults),
         device_plugins=_device_plugins(section),
@@ -125,6 +141,17 @@ def _directory(section: Section, key: str, default: Path | None) -> Path:
         section.wrong(key, "must be given: neither HOME nor an XDG directory is set")
         return Path("/")
     return default
+
+
+def _directories(section: Section, key: str) -> tuple[Path, ...]:
+    found = []
+    for path, item in section.items(key):
+        directory = Path(item) if isinstance(item, str) else None
+        if directory is None or not directory.is_absolute():
+            section.problems.add(path, f"must be an absolute path, not {shown(item)}")
+        else:
+            found.append(directory)
+    return tuple(found)
 
 
 def _machine(section: Section, base: Path) -> MachineSource:

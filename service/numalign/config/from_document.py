@@ -12,14 +12,13 @@ from numalign.config.eviction_memory import threshold_quantity
 from numalign.config.extension import Extension, read_extension
 from numalign.config.kubelet_document import EXTENSION, KubeletDocument, read_kubelet_document
 from numalign.config.reservation import Reservation, stated_reservation, summed_reservation
+from numalign.config.serving import OTHERS_WRITE
 from numalign.config.settings import Settings, SocketSettings, Validation
 from numalign.config.validation import kubelet_errors, reserved_cpus_errors
 from numalign.document.problems import Problems
 from numalign.document.section import Section
 from numalign.model.cpu_set import CpuSet
 from numalign.model.settings import CpuSettings, MemorySettings
-
-_OTHERS_WRITE = 0o002
 
 
 def settings_from_document(document: object, defaults: Defaults) -> Settings:
@@ -68,8 +67,13 @@ def settings_from_document(document: object, defaults: Defaults) -> Settings:
         runtime_directory=extension.runtime_directory,
         state_directory=extension.state_directory,
         sockets=extension.sockets,
+        limits=extension.limits,
+        listen=extension.listen,
         endpoints=extension.endpoints,
         pod_resources=extension.pod_resources,
+        provider_directories=extension.provider_directories,
+        second_owner=extension.second_owner,
+        host_root=extension.host_root,
         metrics=extension.metrics,
         log=extension.log,
         kubelet=_kubelet_keys(document),
@@ -97,6 +101,6 @@ def _kubelet_keys(document: object) -> dict[str, object]:
 
 
 def _socket_warnings(sockets: SocketSettings) -> tuple[str, ...]:
-    if not sockets.mode & _OTHERS_WRITE:
+    if not sockets.mode & OTHERS_WRITE:
         return ()
     return (f"{EXTENSION}.sockets.mode: {sockets.mode:04o} lets every user of the node connect",)

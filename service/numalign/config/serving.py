@@ -13,21 +13,33 @@ from numalign.model.quoting import quoted
 LONGEST_SOCKET_PATH = 107
 """Bytes of a path that the kernel takes for a Unix socket."""
 
+OTHERS_WRITE = 0o002
+"""The bit of a socket's mode that lets every user connect."""
+
 _MODE = re.compile(r"0?[0-7]{3}\Z")
 _ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^:\[\]]+):(?P<port>[0-9]{1,5})\Z", re.ASCII)
 _LARGEST_PORT = 65535
 
 
 def read_sockets(section: Section) -> SocketSettings:
-    """Mode, owner and group of every socket."""
-    section.refuse_unknown(("mode", "owner", "group"))
+    """Mode, owner and group of every socket, and who else may connect."""
+    section.refuse_unknown(("mode", "owner", "group", "allow"))
     mode = section.text("mode", "0660")
     if not _MODE.match(mode):
         section.wrong("mode", f'must be octal text such as "0660", not {quoted(mode)}')
         mode = "0660"
-    return SocketSettings(
-        mode=int(mode, 8), owner=_account(section, "owner"), group=_account(section, "group")
+    allow = section.section("allow")
+    allow.refuse_unknown(("uids", "gids"))
+    settings = SocketSettings(
+        mode=int(mode, 8),
+        owner=_account(section, "owner"),
+        group=_account(section, "group"),
+        allow_uids=_accounts(allow, "uids"),
+        allow_gids=_accounts(allow, "gids"),
     )
+    if settings.mode & OTHERS_WRITE and (settings.allow_uids or settings.allow_gids):
+        section.wrong("allow", f"has no meaning with mode {mode}, which lets every user connect")
+    return settings
 
 
 def read_endpoints(section: Section, runtime_directory: Path) -> dict[Service, Path]:
@@ -94,3 +106,16 @@ def _account(section: Section, key: str) -> str | int | None:
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     return section.text(key) or None
+
+
+def _accounts(section: Section, key: str) -> tuple[str | int, ...]:
+    """A list of users or groups."""
+    accounts: list[str | int] = []
+    for path, item in section.items(key):
+        if (isinstance(item, int) and not isinstance(item, bool) and item >= 0) or (
+            isinstance(item, str) and item
+        ):
+            accounts.append(item)
+        else:
+            section.problems.add(path, f"must be a name or a number, not {shown(item)}")
+    return tuple(accounts)

@@ -55,6 +55,13 @@ class DeviceSource(StrEnum):
     OBSERVER = "observer"
 
 
+class SecondOwner(StrEnum):
+    """What becomes of a start where somebody else hands out the same resources."""
+
+    REFUSE = "refuse"
+    TOLERATE = "tolerate"
+
+
 class LogLevel(StrEnum):
     """The least important lines that are written."""
 
@@ -97,11 +104,43 @@ MachineSource: TypeAlias = MachineRoot | MachineFile | MachineInline
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SocketSettings:
-    """Who may connect. `owner` and `group` are names or numbers; None leaves them alone."""
+    """Who may connect. Accounts are names or numbers.
+
+    `owner` and `group` None leave them alone. `allow_uids` and `allow_gids` may connect beside
+    root, the owner and the group.
+    """
 
     mode: int = 0o660
     owner: str | int | None = None
     group: str | int | None = None
+    allow_uids: tuple[str | int, ...] = ()
+    allow_gids: tuple[str | int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitSettings:
+    """What one server lets its callers have at once, and how long. Times are in seconds.
+
+    `handshake_timeout` is for a connection to become one, `request_timeout` for a request to
+    arrive once its headers have, `call_timeout` for a unary call whose caller set no earlier
+    deadline, `stream_idle_timeout` between two requests of a stream.
+    """
+
+    connections: int = 256
+    calls: int = 1024
+    handshake_timeout: float = 10.0
+    request_timeout: float = 10.0
+    call_timeout: float = 60.0
+    stream_idle_timeout: float = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsFiles:
+    """PEM files of a TLS listener: its certificate chain, its key, whom its clients are of."""
+
+    certificate: Path
+    key: Path
+    client_authority: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +149,14 @@ class Address:
 
     host: str
     port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenSettings:
+    """A TCP listener of the Admission service; its clients must have a certificate."""
+
+    address: Address
+    tls: TlsFiles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +212,9 @@ class Settings:
 
     `pod_resources` is the socket of the kubelet's pod resources interface; None: not served.
     `provider_timeout` is in seconds; `queue_depth` and `history_length` count admissions and
-    changes. `kubelet` is the KubeletConfiguration part of the document as decoded, for keys
+    changes. `provider_directories` may hold sockets of providers that register themselves,
+    beside the runtime directory. `host_root` is where the node's files are looked for.
+    `kubelet` is the KubeletConfiguration part of the document as decoded, for keys
     that only one service reads (eviction thresholds, allowed sysctls, grace periods).
     """
 
@@ -186,8 +235,13 @@ class Settings:
     runtime_directory: Path
     state_directory: Path
     sockets: SocketSettings
+    limits: LimitSettings
+    listen: tuple[ListenSettings, ...]
     endpoints: Mapping[Service, Path]
     pod_resources: Path | None
+    provider_directories: tuple[Path, ...]
+    second_owner: SecondOwner
+    host_root: Path
     metrics: MetricsSettings
     log: LogSettings
     kubelet: Mapping[str, object]

@@ -17,6 +17,8 @@ from numalign.config.settings import (
     DevicePluginSettings,
     DeviceSource,
     FailurePolicy,
+    LimitSettings,
+    ListenSettings,
     LogFormat,
     LogLevel,
     LogSettings,
@@ -25,9 +27,11 @@ from numalign.config.settings import (
     MachineRoot,
     MetricsSettings,
     ProviderSettings,
+    SecondOwner,
     Service,
     Settings,
     SocketSettings,
+    TlsFiles,
     Validation,
 )
 from numalign.document.problems import DocumentError
@@ -47,7 +51,14 @@ numalign:
   validation: managers
   runtimeDirectory: /run/a
   stateDirectory: /var/lib/a
-  sockets: {mode: "0600", owner: 12, group: numalign}
+  sockets: {mode: "0600", owner: 12, group: numalign, allow: {uids: [1000, agent], gids: [7]}}
+  limits: {connections: 8, calls: 16, handshakeTimeout: 1s, requestTimeout: 2s, callTimeout: 3s,
+           streamIdleTimeout: 4s}
+  listen:
+  - {address: "10.0.0.1:7443", tls: {cert: tls.crt, key: /etc/pki/tls.key, clientCA: ca.crt}}
+  providerDirectories: [/run/providers]
+  secondOwner: tolerate
+  hostRoot: /host
   endpoints: {cpu: /run/b/cpu.sock, memory: "unix:///run/b/memory.sock"}
   machine: {root: captured}
   devices:
@@ -82,7 +93,33 @@ def test_whole_section(settings: Read) -> None:
     assert read.compatibility is Compatibility.KUBELET
     assert read.validation is Validation.MANAGERS
     assert (read.runtime_directory, read.state_directory) == (Path("/run/a"), Path("/var/lib/a"))
-    assert read.sockets == SocketSettings(mode=0o600, owner=12, group="numalign")
+    assert read.sockets == SocketSettings(
+        mode=0o600,
+        owner=12,
+        group="numalign",
+        allow_uids=(1000, "agent"),
+        allow_gids=(7,),
+    )
+    assert read.limits == LimitSettings(
+        connections=8,
+        calls=16,
+        handshake_timeout=1.0,
+        request_timeout=2.0,
+        call_timeout=3.0,
+        stream_idle_timeout=4.0,
+    )
+    assert read.listen == (
+        ListenSettings(
+            address=Address("10.0.0.1", 7443),
+            tls=TlsFiles(
+                certificate=Path("/etc/numalign/tls.crt"),
+                key=Path("/etc/pki/tls.key"),
+                client_authority=Path("/etc/numalign/ca.crt"),
+            ),
+        ),
+    )
+    assert read.provider_directories == (Path("/run/providers"),)
+    assert (read.second_owner, read.host_root) == (SecondOwner.TOLERATE, Path("/host"))
     assert read.endpoints == {
         Service.ADMISSION: Path("/run/a/admission.sock"),
         Service.TOPOLOGY: Path("/run/a/topology.sock"),
@@ -138,6 +175,9 @@ def test_defaults(settings: Read) -> None:
     assert read.runtime_directory == Path("/run/numalign")
     assert read.state_directory == Path("/var/lib/numalign")
     assert read.sockets == SocketSettings(mode=0o660, owner=None, group=None)
+    assert read.limits == LimitSettings()
+    assert read.listen == ()
+    assert (read.second_owner, read.host_root) == (SecondOwner.REFUSE, Path("/"))
     assert read.endpoints == {
         service: Path(f"/run/numalign/{service.value}.sock") for service in Service
     }
