@@ -10,6 +10,7 @@ no decision to ours.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable
 
@@ -111,14 +112,8 @@ class DecisionObserver(AdmissionObserver):
         )
         for warning in response.warnings:
             _log.warning(warning, admission_id=decision.admission_id)
-        for merge in decision.result.merges if decision.result is not None else ():
-            _log.debug(
-                "hints merged",
-                container=merge.container or "",
-                affinity=attributes.affinity_text(merge.best),
-                preferred=merge.best.preferred,
-                admitted=merge.admitted,
-            )
+        if decision.result is not None and _log.is_enabled_for(logging.DEBUG):
+            _explain(decision.result)
 
     def _count(self, decision: Decision, verdict: str, seconds: float) -> None:
         self._requests.inc()
@@ -141,6 +136,17 @@ class DecisionObserver(AdmissionObserver):
 def reason_label(reason: str) -> str:
     """The label value for a reason: one of a few, whatever third parties say."""
     return reason if not reason or reason in REASONS else "Other"
+
+
+def _explain(result: ScopeResult) -> None:
+    for merge in result.merges:
+        _log.debug(
+            "hints merged",
+            container=merge.container or "",
+            affinity=attributes.affinity_text(merge.best),
+            preferred=merge.best.preferred,
+            admitted=merge.admitted,
+        )
 
 
 def _attributes(call: AdmitCall, decision: Decision, verdict: str) -> dict[str, AttributeValue]:

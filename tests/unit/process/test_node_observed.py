@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -31,6 +32,15 @@ async def opened(
         yield node, ad_grpc.AdmissionStub(node.channel(Service.ADMISSION))
     finally:
         await node.close()
+
+
+async def shown(node: Node, name: str, value: float) -> dict[str, float]:
+    """The page, once `name` has `value`: a commit reaches providers after the answer."""
+    deadline = asyncio.get_running_loop().time() + 10
+    while (page := samples(node.metrics.text()))[name] != value:
+        assert asyncio.get_running_loop().time() < deadline, page[name]
+        await asyncio.sleep(0.01)
+    return page
 
 
 @pytest.fixture
@@ -72,7 +82,7 @@ async def test_an_admission_counts_once(tmp_path: Path) -> None:
         for _ in range(2):
             response = await admission.Admit(ad.AdmitRequest(pod=pod("a")))
         assert response.already_admitted
-        page = samples(node.metrics.text())
+        page = await shown(node, "kubelet_cpu_manager_exclusive_cpu_allocation_count", 2)
         await admission.Release(ad.ReleaseRequest(pod_uid="uid-a"))
         after = samples(node.metrics.text())
     expected = {
