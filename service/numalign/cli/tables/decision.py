@@ -38,7 +38,9 @@ def decision_parts(
         text = f"to end first: {victim.namespace}/{victim.name} ({victim.pod_uid})"
         yield Padding(Text(text), _INDENT, expand=False)
     if answer.allocations:
-        yield Padding(allocation_table(answer.allocations, answer.pod_allocation), _INDENT, expand=False)
+        yield Padding(
+            allocation_table(answer.allocations, answer.pod_allocation), _INDENT, expand=False
+        )
     for warning in answer.warnings:
         yield Padding(Text(f"warning: {warning}", style="yellow"), _INDENT, expand=False)
     if answer.HasField("explanation"):

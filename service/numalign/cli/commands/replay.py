@@ -1,0 +1,70 @@
+"""`numalign replay`: recorded decisions against the real services."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from numalign.cli.options import examples
+from numalign.config.settings import Compatibility
+
+
+@click.command(
+    epilog=examples(
+        "numalign replay recordings/*.jsonl.gz",
+        "numalign replay recordings/*.jsonl.gz --processes -j 1",
+        "numalign replay recordings/*.jsonl.gz --compatibility safe --differences known.yaml",
+    )
+)
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE..."
+)
+@click.option(
+    "--compatibility",
+    type=click.Choice([mode.value for mode in Compatibility]),
+    default=Compatibility.KUBELET.value,
+    show_default=True,
+    help="The mode that the services run in.",
+)
+@click.option(
+    "--processes", is_flag=True, help="Five processes and their sockets, not one process."
+)
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="How many recordings are replayed at a time.",
+)
+@click.option(
+    "--differences",
+    type=click.Path(path_type=Path),
+    help="With `safe`: the differences that are allowed, with their reasons.",
+)
+def replay(
+    files: tuple[Path, ...],
+    compatibility: str,
+    processes: bool,
+    jobs: int,
+    differences: Path | None,
+) -> None:
+    """Replay recorded decisions through the services, and print every difference.
+
+    A file is known by its records. The last line counts what passed, failed and is excused.
+
+    Exit codes: 0 nothing failed, 1 something did.
+    """
+    from numalign.replay.command import replay_command  # noqa: PLC0415 - large, not for --help
+
+    code = replay_command(
+        files=files,
+        compatibility=Compatibility(compatibility),
+        processes=processes,
+        jobs=jobs,
+        differences_file=differences,
+        output=sys.stdout,
+    )
+    click.get_current_context().exit(code)

@@ -1,0 +1,136 @@
+"""The command as a whole: its help, what it imports, configuration checks, completion."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from click import Command, Context
+from tests.unit.cli.conftest import Run
+
+from numalign.cli.main import cli
+
+NAMES = cli.list_commands(Context(cli))
+
+
+def command_of(name: str) -> Command:
+    command = cli.get_command(Context(cli), name)
+    assert command is not None
+    return command
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_is_there_and_shows_examples(run: Run, name: str) -> None:
+    result = run(name, "--help")
+
+    assert result.exit_code == 0, result.output
+    assert f"Examples:\n  {'':<2}" in result.stdout
+    assert f"numalign {name}" in result.stdout
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_list_says_what_the_command_does(name: str) -> None:
+    assert command_of(name).callback is not None or name == "config"
+    assert cli.lazy[name][1].endswith(".")
+
+
+def test_help_lists_every_command(run: Run) -> None:
+    output = run("--help").stdout
+    for name in NAMES:
+        assert f"\n  {name} " in output
+
+
+def test_an_unknown_command(run: Run) -> None:
+    assert run("admire").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "absent"),
+    [
+        pytest.param(["--help"], {"grpc", "rich", "yaml", "google.protobuf"}, id="help"),
+        pytest.param(["serve", "--help"], {"grpc", "rich", "yaml"}, id="serve"),
+        pytest.param(["admit", "--help"], {"rich"}, id="admit"),
+    ],
+)
+def test_a_command_imports_only_what_it_needs(arguments: list[str], absent: set[str]) -> None:
+    script = (
+        "import sys\n"
+        "from numalign.cli.main import cli\n"
+        f"cli({arguments!r}, standalone_mode=False)\n"
+        "print(*sys.modules, file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert absent.isdisjoint(done.stderr.split())
+
+
+def test_python_dash_m(run: Run) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "numalign.cli", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+
+    assert done.stdout == run("--version").stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(run: Run, shell: str) -> None:
+    result = run("completion", shell)
+
+    assert result.exit_code == 0
+    assert "_NUMALIGN_COMPLETE" in result.stdout
+    assert f"{shell}_complete" in result.stdout
+
+
+def test_serve_refuses_processes_of_one_service(run: Run) -> None:
+    result = run("serve", "cpu", "--processes")
+
+    assert result.exit_code == 2
+    assert "--processes" in result.stderr
+
+
+def test_config_check(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(
+        "topologyManagerPolicy: restricted\nfutureKey: 1\n"
+        "numalign: {runtimeDirectory: /run/x, stateDirectory: /var/x}\n"
+    )
+    table = run("config", "check", str(path))
+    document = json.loads(run("config", "check", str(path), "-o", "json").stdout)
+
+    assert table.exit_code == 0
+    assert "warning: " in table.stdout
+    assert "futureKey" in table.stdout
+    assert f"{path}: no problems" in table.stdout
+    assert "topologyManagerPolicy: restricted" in table.stdout
+    assert document["settings"]["numalign"]["endpoints"]["cpu"] == "/run/x/cpu.sock"
+    assert len(document["warnings"]) == 1
+
+
+def test_config_check_names_every_problem(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("topologyManagerPolicy: loose\nnumalign: {queueDepth: 0, what: 1}\n")
+    result = run("config", "check", str(path))
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    lines = result.stderr.splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith("numalign: ") for line in lines)
+
+
+def test_yaml_is_yaml(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("{}")
+    document = yaml.safe_load(run("-o", "yaml", "config", "check", str(path)).stdout)
+
+    assert document["settings"]["cpuManagerPolicy"] == "none"
