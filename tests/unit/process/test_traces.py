@@ -173,6 +173,7 @@ def test_five_processes(receiver: Receiver) -> None:
             for service in Service
         ]
         for process in running:
+            stack.callback(process.wait)
             stack.callback(process.kill)
         channel = stack.enter_context(grpc.insecure_channel(f"unix:{directory}/run/admission.sock"))
         _admit(AdmissionStub(channel), "a")
