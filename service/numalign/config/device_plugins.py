@@ -14,7 +14,10 @@ from numalign.document.section import Section, shown
 REGISTRY_SOCKET = "kubelet.sock"
 """Name of the registration socket, by which plugins find it (DEV-1)."""
 
-_KEYS = ("mode", "directory", "pluginsRegistry", "reportDeadline", "retryAfter")
+_KEYS = (
+    "mode", "directory", "pluginsRegistry", "reportDeadline", "retryAfter", "podResourcesSocket",
+    "pollInterval",
+)  # fmt: skip
 
 
 def read_device_plugins(section: Section) -> DevicePluginSettings:
@@ -29,6 +32,12 @@ def read_device_plugins(section: Section) -> DevicePluginSettings:
         plugins_registry=_plugins_registry(section, default.plugins_registry),
         report_deadline=section.seconds("reportDeadline", default.report_deadline),
         retry_after=section.seconds("retryAfter", default.retry_after),
+        pod_resources_socket=socket_path(
+            section,
+            "podResourcesSocket",
+            section.text("podResourcesSocket", str(default.pod_resources_socket)),
+        ),
+        poll_interval=section.seconds("pollInterval", default.poll_interval),
     )
 
 

@@ -196,7 +196,8 @@ class DevicePluginSettings:
     `directory` holds the registration socket and the plugins' own sockets; `plugins_registry`
     is what the plugin watcher looks at, None: nothing. A resource that was known before the
     start is waited for until `report_deadline`; pods that ask for it meanwhile may ask again
-    after `retry_after`.
+    after `retry_after`. An observer asks the kubelet on `pod_resources_socket`, and anew after
+    `poll_interval`.
     """
 
     mode: DeviceSource = DeviceSource.STATIC
@@ -204,6 +205,8 @@ class DevicePluginSettings:
     plugins_registry: Path | None = Path("/var/lib/kubelet/plugins_registry")
     report_deadline: float = 300.0
     retry_after: float = 2.0
+    pod_resources_socket: Path = Path("/var/lib/kubelet/pod-resources/kubelet.sock")
+    poll_interval: float = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

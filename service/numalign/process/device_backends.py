@@ -95,4 +95,4 @@ def device_backend(
         return HostBackend(settings, machine, host, PluginObserver(metrics))
     if mode is DeviceSource.STATIC:
         return StaticBackend(settings)
-    raise ConfigError(f"numalign.devicePlugins.mode: this version has no mode {mode.value}")
+    raise ConfigError(f"numalign.devicePlugins.mode: {mode.value} has an engine of its own")

@@ -9,13 +9,20 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from numalign.config.settings import Settings
+from numalign.model.ids import AdmissionId
+from numalign.model.pod import Pod
 from numalign.process.part import nothing, nothing_changed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceLife:
-    """Callbacks; see the fields of `Part` by these names."""
+    """Callbacks; see the fields of `Part` by these names.
+
+    `look_at` is awaited before the provider is asked about a pod; None: nothing is to be
+    looked up.
+    """
 
     serving: Callable[[], Awaitable[None]] = nothing
     reload: Callable[[Settings], Awaitable[tuple[str, ...]]] = nothing_changed
     close: Callable[[], Awaitable[None]] = nothing
+    look_at: Callable[[AdmissionId, Pod], Awaitable[None]] | None = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from numalign.config.settings import Service, Settings
+from numalign.config.settings import DeviceSource, Service, Settings
 from numalign.cpu import engine as cpu
 from numalign.cpu.messages import CpuBooks
 from numalign.cpu.observer import CpuObserver
@@ -15,6 +15,7 @@ from numalign.cpu.state import CpuState
 from numalign.device import engine as device
 from numalign.device.messages import DeviceBooks
 from numalign.device.ports import DevicePlugins
+from numalign.device.state import DeviceState
 from numalign.device.timed_plugins import TimedPlugins
 from numalign.memory import engine as memory
 from numalign.memory.messages import MemoryBooks
@@ -84,6 +85,11 @@ def build_memory_engine(context: ProviderContext) -> memory.MemoryEngine:
 
 def build_device_engine(context: ProviderContext) -> tuple[device.DeviceEngine, DeviceBackend]:
     """The device engine, and where its devices come from. Raises ConfigError."""
+    if context.settings.device_plugins.mode is DeviceSource.OBSERVER:
+        from numalign.process.kubelet_backend import KubeletBackend  # noqa: PLC0415 - memory
+
+        kubelet = KubeletBackend(context.settings, context.machine)
+        return kubelet.engine, kubelet
     backend = device_backend(
         context.settings, context.machine, context.strategies.plugin_host, context.metrics
     )
@@ -124,7 +130,14 @@ async def device_part(
     """The device provider over its state. Raises StartError."""
     ledger = await _ledger(context, engine, database)
     life = backend.attach(engine, ledger)
-    part = _part(Service.DEVICE, context, ledger, DeviceBooks(engine), SilentObserver())
+    books, observer = DeviceBooks(engine), SilentObserver[DeviceState]()
+    if life.look_at is None:
+        part = _part(Service.DEVICE, context, ledger, books, observer)
+    else:
+        from numalign.device.kubelet.servicer import LookingServicer  # noqa: PLC0415 - memory
+
+        looking = LookingServicer(ledger, books, observer, context.pods, life.look_at)
+        part = _part_of(Service.DEVICE, ledger, looking)
     return replace(part, serving=life.serving, reload=life.reload, close=life.close)
 
 
@@ -140,12 +153,15 @@ def _part(
     books: Books[S],
     observer: Observer[S],
 ) -> Part:
-    servicer = HintProviderServicer(ledger, books, observer, context.pods)
+    return _part_of(service, ledger, HintProviderServicer(ledger, books, observer, context.pods))
+
+
+def _part_of(service: Service, ledger: Ledger[S], servicer: HintProviderServicer[S]) -> Part:
     return Part(
         service=service,
         registration=Registration(add_HintProviderServicer_to_server, servicer),
         health_name=HEALTH_NAME,
-        reports=ledger.reports,
+        reports=lambda: ledger.reports,
     )
 
 

@@ -29,9 +29,29 @@ def test_the_plugin_watcher_can_be_turned_off(settings: Read) -> None:
     assert read.device_plugins.plugins_registry is None
 
 
+def test_observer_mode(settings: Read) -> None:
+    read = settings(
+        "numalign: {devicePlugins: {mode: observer, podResourcesSocket: /run/k.sock, "
+        "pollInterval: 3s, retryAfter: 1s}}"
+    )
+
+    assert read.device_plugins == DevicePluginSettings(
+        mode=DeviceSource.OBSERVER,
+        pod_resources_socket=Path("/run/k.sock"),
+        poll_interval=3.0,
+        retry_after=1.0,
+    )
+
+
 @pytest.mark.parametrize(
     ("section", "expected"),
     [
+        pytest.param(
+            "{podResourcesSocket: k.sock}",
+            "numalign.devicePlugins.podResourcesSocket: must be the absolute path of a Unix "
+            'socket, not "k.sock"',
+            id="kubelet socket",
+        ),
         pytest.param(
             "{mode: guest}",
             'numalign.devicePlugins.mode: must be one of "static", "host", "observer", not "guest"',
