@@ -1,0 +1,128 @@
+"""Keeping five processes up, with small programs in the place of services."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from numalign.config.settings import Service
+from numalign.process import supervise
+from numalign.process.supervise import Supervisor, command_of
+
+_WAITS = """
+import pathlib, signal, sys
+starts, seen = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+signal.signal(signal.SIGTERM, lambda *_: sys.exit({code}))
+signal.signal(signal.SIGHUP, lambda *_: seen.write_text("hup"))
+with starts.open("a") as file:
+    file.write("x")
+while True:
+    signal.pause()
+"""
+
+
+@pytest.fixture
+def starts(tmp_path: Path) -> Callable[[Service], int]:
+    """How often a service was started."""
+
+    def count(service: Service) -> int:
+        path = tmp_path / f"{service.value}.starts"
+        return len(path.read_text()) if path.exists() else 0
+
+    return count
+
+
+def program(
+    tmp_path: Path, *, code: int = 0, others: dict[Service, str] | None = None
+) -> Callable[[Service], tuple[str, ...]]:
+    def command(service: Service) -> tuple[str, ...]:
+        text = (others or {}).get(service, _WAITS.format(code=code))
+        files = (f"{tmp_path}/{service.value}.starts", f"{tmp_path}/{service.value}.seen")
+        return (sys.executable, "-c", text, *files)
+
+    return command
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not condition():  # noqa: ASYNC110 - other processes know no event
+            await asyncio.sleep(0.02)
+
+
+async def all_started(starts: Callable[[Service], int]) -> None:
+    await eventually(lambda: all(starts(service) for service in Service))
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"), [pytest.param(0, 0, id="in-order"), pytest.param(3, 1, id="failing")]
+)
+async def test_a_signal_stops_all(
+    tmp_path: Path, starts: Callable[[Service], int], code: int, expected: int
+) -> None:
+    running = asyncio.create_task(Supervisor(program(tmp_path, code=code)).run())
+    await all_started(starts)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+    assert await asyncio.wait_for(running, 30) == expected
+    assert [starts(service) for service in Service] == [1] * 5
+
+
+async def test_a_hang_up_is_passed_on(tmp_path: Path, starts: Callable[[Service], int]) -> None:
+    running = asyncio.create_task(Supervisor(program(tmp_path)).run())
+    await all_started(starts)
+    os.kill(os.getpid(), signal.SIGHUP)
+    await eventually(lambda: all((tmp_path / f"{s.value}.seen").exists() for s in Service))
+    os.kill(os.getpid(), signal.SIGINT)
+
+    assert await asyncio.wait_for(running, 30) == 0
+
+
+async def test_a_service_that_was_killed_is_started_again(
+    tmp_path: Path, starts: Callable[[Service], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervise, "FIRST_WAIT_SECONDS", 0.01)
+    pid = tmp_path / "pid"
+    dies = f"import os, pathlib; pathlib.Path({str(pid)!r}).write_text(str(os.getpid()))\n"
+    command = program(tmp_path, others={Service.CPU: dies + _WAITS.format(code=0)})
+    running = asyncio.create_task(Supervisor(command).run())
+    await all_started(starts)
+    os.kill(int(pid.read_text()), signal.SIGKILL)
+    await eventually(lambda: starts(Service.CPU) == 2)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+    assert await asyncio.wait_for(running, 30) == 0
+    assert starts(Service.MEMORY) == 1
+
+
+async def test_a_service_that_cannot_start_ends_all(tmp_path: Path) -> None:
+    command = program(tmp_path, others={Service.TOPOLOGY: "raise SystemExit(1)"})
+
+    assert await asyncio.wait_for(Supervisor(command).run(), 30) == 1
+
+
+async def test_a_service_that_does_not_stop_is_ended(
+    tmp_path: Path, starts: Callable[[Service], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervise, "STOPPING_SECONDS", 0.2)
+    deaf = _WAITS.format(code=0).replace("sys.exit(0)", "None")
+    command = program(tmp_path, others={Service.DEVICE: deaf})
+    running = asyncio.create_task(Supervisor(command).run())
+    await all_started(starts)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+    assert await asyncio.wait_for(running, 30) == 1
+
+
+def test_the_command_of_a_service() -> None:
+    command = command_of(Path("/c.yaml"), {"runtimeDirectory": "/r", "stateDirectory": "/s"})
+
+    assert command(Service.CPU) == (
+        *(sys.executable, "-m", "numalign.cli", "serve", "cpu", "--config", "/c.yaml"),
+        *("--runtime-directory", "/r", "--state-directory", "/s"),
+    )
