@@ -16,6 +16,7 @@ nothing was kept.
      ├── Fault                 the pod cannot be judged              (a rejection with our text)
      ├── Deferred              the pod cannot be judged yet          (the verdict DEFERRED)
      ├── StateError            the state file cannot be used         (the service does not start)
+     │    └── DamagedState     it is damaged or foreign              (set aside, or as above)
      ├── ConfigError           the configuration is wrong            (the service does not start)
      └── StartError            a start check refuses                 (the service does not start)
 """
@@ -104,6 +105,14 @@ class Deferred(NumalignError):
 
 class StateError(NumalignError):
     """A state file is damaged, foreign, or held by another process."""
+
+
+class DamagedState(StateError):
+    """A state file is no state file of ours, or not any more; `path` is where it is."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(message)
+        self.path = path
 
 
 class ConfigError(NumalignError):

@@ -21,6 +21,7 @@ from numalign.memory import engine as memory
 from numalign.memory.engine import MemoryStrategies
 from numalign.provider.cleanup import Cleanup, EagerCleanup, LazyCleanup
 from numalign.provider.engine import Engine
+from numalign.store.damage import OnDamage, refuse_damage, set_damage_aside
 from numalign.telemetry.metrics import Metrics
 from numalign.topology import strategies as topology
 from numalign.topology.options import NodeLimit, kubelet_node_limit, safe_node_limit
@@ -33,7 +34,8 @@ S = TypeVar("S")
 class Strategies:
     """The strategies of every part.
 
-    `lazy_cleanup` chooses when ended pods are freed, `cpu_gauges` how the CPU gauges move.
+    `lazy_cleanup` chooses when ended pods are freed, `on_damage` what becomes of a damaged
+    state file, `cpu_gauges` how the CPU gauges move.
     """
 
     topology: TopologyStrategies
@@ -43,6 +45,7 @@ class Strategies:
     device: DeviceStrategies
     plugin_host: HostStrategies
     lazy_cleanup: bool
+    on_damage: OnDamage
     cpu_gauges: Callable[[CpuEngine, Metrics], CpuGauges]
 
     def cleanup(self, engine: Engine[S]) -> Cleanup[S]:
@@ -58,6 +61,7 @@ _SAFE = Strategies(
     device=DeviceStrategies(allocate_in_place=False),
     plugin_host=plugin_host.SAFE,
     lazy_cleanup=False,
+    on_damage=set_damage_aside,
     cpu_gauges=ExactGauges,
 )
 _KUBELET = Strategies(
@@ -68,6 +72,7 @@ _KUBELET = Strategies(
     device=DeviceStrategies(allocate_in_place=True, store_lazily=True),
     plugin_host=plugin_host.KUBELET,
     lazy_cleanup=True,
+    on_damage=refuse_damage,
     cpu_gauges=DriftingGauges,
 )
 

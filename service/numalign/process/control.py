@@ -78,7 +78,7 @@ class ControlServicer(ct_grpc.ControlServicer):
             compatibility=self._settings.compatibility.value,
             reports=[
                 *self._settings.warnings,
-                *(report for part in self._parts for report in part.reports),
+                *(report for part in self._parts for report in part.reports()),
             ],
             config_generation=1,
         )

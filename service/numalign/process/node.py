@@ -7,6 +7,7 @@ one state file, so that an admission is one sync.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -97,6 +98,7 @@ class Node:
             state_name(None),
             report=_log.warning,
             observe_commit=observe_commit(metrics),
+            on_damage=strategies.on_damage,
         )
         try:
             tracer = active_tracer()
@@ -108,7 +110,9 @@ class Node:
                 await cpu_part(context, cpu, database),
                 await memory_part(context, memory, database),
                 await device_part(context, device, plugins, database),
-                await topology_part(topology, decider, database, channels, _connect),
+                _with_reports(
+                    await topology_part(topology, decider, database, channels, _connect), database
+                ),
                 admission_part(settings, channels[Service.TOPOLOGY], metrics),
             )
         except BaseException:
@@ -138,3 +142,8 @@ class Node:
 
 def _connect(path: Path) -> aio.Channel:
     return open_channel(path, active_tracer())
+
+
+def _with_reports(part: Part, database: Database) -> Part:
+    """The part that also says what happened to the state file that all share."""
+    return replace(part, reports=lambda: (*database.reports, *part.reports()))

@@ -18,6 +18,11 @@ async def nothing() -> None:
     """Nothing to do."""
 
 
+def nothing_reported() -> tuple[str, ...]:
+    """Nothing is wrong."""
+    return ()
+
+
 async def nothing_changed(settings: Settings) -> tuple[str, ...]:  # noqa: ARG001 - a default
     """A part that no setting changes while it runs."""
     return ()
@@ -40,7 +45,7 @@ class Part:
     - `serving` is called once it can be reached;
     - `reload` takes new settings and says which it applied, by path;
     - `close` gives back what it holds, after the server has stopped;
-    - `reports` says what was re-based or dropped at start;
+    - `reports` says what was re-based, dropped or lost since the start;
     - `sockets` are served beside the service, in processes that serve sockets at all.
     """
 
@@ -50,5 +55,5 @@ class Part:
     serving: Callable[[], Awaitable[None]] = nothing
     reload: Callable[[Settings], Awaitable[tuple[str, ...]]] = nothing_changed
     close: Callable[[], Awaitable[None]] = nothing
-    reports: tuple[str, ...] = field(default=())
+    reports: Callable[[], tuple[str, ...]] = nothing_reported
     sockets: tuple[OwnSocket, ...] = field(default=())

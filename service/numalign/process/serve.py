@@ -113,7 +113,7 @@ async def _serve_parts(
     parts: Sequence[Part], control: ControlServicer, reloader: Reloader, settings: Settings
 ) -> None:
     for part in parts:
-        for report in part.reports:
+        for report in part.reports():
             _log.warning(report, provider=part.service.value)
     servers = [
         ServiceServer(

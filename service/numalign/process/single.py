@@ -104,11 +104,14 @@ async def _over_state(
     metrics: Metrics,
     make: Callable[[Database], Awaitable[Part]],
 ) -> Part:
+    from numalign.process.compatibility import strategies_of  # noqa: PLC0415 - memory
+
     database = Database.open(
         settings.state_directory,
         service.value,
         report=_log.warning,
         observe_commit=observe_commit(metrics),
+        on_damage=strategies_of(settings.compatibility).on_damage,
     )
     try:
         part = await make(database)
@@ -120,7 +123,7 @@ async def _over_state(
         await part.close()
         await database.close()
 
-    return replace(part, close=close)
+    return replace(part, close=close, reports=lambda: (*database.reports, *part.reports()))
 
 
 def _connect(path: Path) -> aio.Channel:

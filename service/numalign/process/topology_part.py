@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,14 +10,18 @@ from pathlib import Path
 from grpc import aio
 
 from numalign.config.settings import Service, Settings
+from numalign.errors import NumalignError
 from numalign.model.machine import Machine
 from numalign.process.compatibility import Strategies
+from numalign.process.generation import Generation
 from numalign.process.part import Part
 from numalign.process.traced_stores import admission_store
 from numalign.provider.pod_cache import PodCache
 from numalign.rpc.methods import Registration
 from numalign.rpc.timed_channel import TimedChannel
 from numalign.store.database import Database
+from numalign.store.node_facts import NodeFacts
+from numalign.telemetry.logs import get_logger
 from numalign.telemetry.metrics import Metrics
 from numalign.telemetry.tracing import active_tracer
 from numalign.topology.construct import TopologyDecider, build_policy
@@ -30,6 +35,7 @@ from numalign.topology.provider_handle import ProviderHandle
 from numalign.topology.records import Records
 from numalign.topology.registry import ProviderRegistry
 from numalign.topology.servicer import PolicyFacts, TopologyManagerServicer
+from numalign.topology.settlement import Settlement
 from numalign.topology.traced_policy import traced_scope
 from numalign.topology.turnstile import Turnstile
 from numalign.v1 import hint_provider_pb2_grpc as hp_grpc
@@ -41,6 +47,8 @@ HEALTH_NAME = "numalign.v1.TopologyManager"
 
 PROVIDER_ORDER = (Service.DEVICE, Service.CPU, Service.MEMORY)
 """The order in which built-in providers are asked (TM-18)."""
+
+_log = get_logger("topology")
 
 Connect = Callable[[Path], aio.Channel]
 """Opens a channel to a socket."""
@@ -88,20 +96,32 @@ async def topology_part(
         restore_hints(hints, records)
     registry = ProviderRegistry(_handles(context, channels, connect), records.share)
     turnstile = Turnstile(settings.queue_depth)
+    generation = await Generation.open(database, settings)
+    facts = NodeFacts(database)
+    picture = Picture(
+        recorded=(admitted.pod_uid for admitted in records.all()),
+        waits_for_sources=strategies.waits_for_sources,
+    )
+    settlement = Settlement(
+        records=records,
+        picture=picture,
+        pods=context.pods,
+        whole=await facts.record_is_whole(),
+        note_whole=facts.note_whole_record,
+        trusted=strategies.trusts_record,
+        config_generation=generation.number,
+    )
     manager = TopologyManager(
         scope=decider.scope,
         gates=settings.gates,
         records=records,
         hints=hints,
-        picture=Picture(
-            recorded=(admitted.pod_uid for admitted in records.all()),
-            waits_for_sources=strategies.waits_for_sources,
-        ),
+        picture=picture,
         registry=registry,
         turnstile=turnstile,
         strategies=strategies,
         explainer=Explainer(decider.policy, decider.numa, decider.scope.name),
-        config_generation=1,
+        settlement=settlement,
         pods=context.pods,
     )
     servicer = TopologyManagerServicer(
@@ -114,7 +134,7 @@ async def topology_part(
             options=settings.topology.policy_options,
             numa_nodes=context.machine.node_ids(),
             compatibility=settings.compatibility.value,
-            config_generation=1,
+            config_generation=generation.number,
         ),
         third_party=lambda request: _third_party(request, context, connect),
         observer=DecisionObserver(context.metrics, decider.scope.name, lambda: turnstile.waiting),
@@ -123,16 +143,37 @@ async def topology_part(
         resources=NodeResourcesCollector(records, registry, context.pods, settings.gates),
     )
 
+    settling: set[asyncio.Task[None]] = set()
+
     async def serving() -> None:
         registry.watch_all()
+        settling.add(asyncio.ensure_future(_settle_whenever_needed(manager, registry)))
+
+    async def close() -> None:
+        for task in settling:
+            task.cancel()
+        await asyncio.gather(*settling, return_exceptions=True)
+        await registry.close()
 
     return Part(
         service=Service.TOPOLOGY,
         registration=Registration(add_TopologyManagerServicer_to_server, servicer),
         health_name=HEALTH_NAME,
         serving=serving,
-        close=registry.close,
+        close=close,
+        reports=settlement.reports,
     )
+
+
+async def _settle_whenever_needed(manager: TopologyManager, registry: ProviderRegistry) -> None:
+    """Bring record and books together as soon as a provider is there, not at the next pod."""
+    while True:
+        await registry.wait_stranger()
+        try:
+            await manager.settle()
+        except NumalignError as error:
+            # A provider that comes back says so, and then it is tried again.
+            _log.info("record and providers are not settled yet", error=str(error))
 
 
 def _handles(

@@ -26,7 +26,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self, TypeVar
 
-from numalign.errors import StateError
+from numalign.errors import DamagedState, StateError
+from numalign.store.damage import OnDamage, refuse_damage
 from numalign.store.process_lock import ProcessLock
 from numalign.store.state_file import open_state_file
 
@@ -49,7 +50,9 @@ class Database:
         connection: sqlite3.Connection,
         observe_commit: Callable[[float], None] | None,
         report: Callable[[str], None],
+        reports: tuple[str, ...] = (),
     ) -> None:
+        self.reports = reports
         self.path = path
         self._lock = lock
         self._connection = connection
@@ -70,14 +73,15 @@ class Database:
         *,
         report: Callable[[str], None],
         observe_commit: Callable[[float], None] | None = None,
+        on_damage: OnDamage = refuse_damage,
     ) -> Self:
         """Open `<directory>/<name>.db`, made if missing, with its lock `<name>.lock`.
 
         `report` is told, and `observe_commit` gets the seconds of each synced transaction,
         from the writer thread: `report` is a line for the log on upkeep that failed without
-        losing anything. Blocking. Raises StateError when another process holds the file, or
-        when it is damaged, foreign or newer than this program; `state_file.set_aside` can
-        then move it away.
+        losing anything. What `on_damage` does about a damaged file is in `reports` of the
+        result. Blocking. Raises StateError when another process holds the file, or when it is
+        newer than this program, and what `on_damage` raises.
         """
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -85,12 +89,17 @@ class Database:
             raise StateError(f"state directory {directory}: {error.strerror}") from error
         path = directory / f"{name}.db"
         lock = ProcessLock.acquire(directory / f"{name}.lock")
+        reports: tuple[str, ...] = ()
         try:
-            connection = open_state_file(path)
+            try:
+                connection = open_state_file(path)
+            except DamagedState as error:
+                reports = (on_damage(error),)
+                connection = open_state_file(path)
         except BaseException:
             lock.release()
             raise
-        return cls(path, lock, connection, observe_commit, report)
+        return cls(path, lock, connection, observe_commit, report, reports)
 
     async def write(self, work: Callable[[sqlite3.Connection], T], *, synced: bool) -> T:
         """Run `work` in one transaction and return what it returned.

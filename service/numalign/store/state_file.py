@@ -12,7 +12,7 @@ import os
 import sqlite3
 from pathlib import Path
 
-from numalign.errors import StateError
+from numalign.errors import DamagedState, StateError
 from numalign.store.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
 
 _MAGIC = b"SQLite format 3\x00"
@@ -28,7 +28,7 @@ def open_state_file(path: Path) -> sqlite3.Connection:
 
     The connection may be used by one thread at a time, in autocommit mode, with commits
     that do not sync. Raises StateError naming the path and the cause for a file that is
-    damaged, foreign, newer than this program, or not accessible.
+    damaged or foreign (DamagedState), newer than this program, or not accessible.
     """
     try:
         if not path.exists():
@@ -40,7 +40,7 @@ def open_state_file(path: Path) -> sqlite3.Connection:
     except OSError as error:
         raise StateError(f"state file {path}: {error.strerror}") from error
     except sqlite3.Error as error:
-        raise StateError(f"state file {path}: {error}") from error
+        raise _failure(path, error) from error
     try:
         _prepare(connection, path)
     except OSError as error:
@@ -48,23 +48,23 @@ def open_state_file(path: Path) -> sqlite3.Connection:
         raise StateError(f"state file {path}: {error.strerror}") from error
     except sqlite3.Error as error:
         connection.close()
-        raise StateError(f"state file {path}: {error}") from error
+        raise _failure(path, error) from error
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def set_aside(path: Path) -> Path:
-    """Rename a damaged state file and its companions; returns the new name of the main file.
+def set_aside(path: Path, label: str = "damaged") -> Path:
+    """Rename a state file and its companions; returns the new name of the main file.
 
-    The first free of `<name>.damaged-1`, `-2`, ... is taken. The next open makes a new file.
+    The first free of `<name>.<label>-1`, `-2`, ... is taken. The next open makes a new file.
     Raises StateError when it cannot be renamed.
     """
     number = 1
-    while any(path.parent.glob(f"{path.name}.damaged-{number}*")):
+    while any(path.parent.glob(f"{path.name}.{label}-{number}*")):
         number += 1
-    target = path.with_name(f"{path.name}.damaged-{number}")
+    target = path.with_name(f"{path.name}.{label}-{number}")
     try:
         for suffix in ("", *_COMPANIONS):
             source = path.with_name(path.name + suffix)
@@ -81,7 +81,7 @@ def _create(path: Path) -> None:
         companion = path.with_name(path.name + suffix)
         if companion.exists():
             # SQLite would replay the log of the lost file into the new one.
-            raise StateError(f"state file {path} is missing, but {companion} is there")
+            raise _damaged(path, f"state file {path} is missing, but {companion} is there")
     unfinished = path.with_name(f"{path.name}.new")
     unfinished.unlink(missing_ok=True)
     os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -100,15 +100,17 @@ def _check_header(path: Path) -> None:
     with path.open("rb") as file:
         header = file.read(100)
     if not header:
-        raise StateError(f"state file {path}: the file is empty")
+        raise _damaged(path, f"state file {path}: the file is empty")
     if len(header) < 100:
-        raise StateError(f"state file {path}: the file is truncated ({len(header)} bytes)")
+        raise _damaged(path, f"state file {path}: the file is truncated ({len(header)} bytes)")
     if not header.startswith(_MAGIC):
-        raise StateError(f"state file {path}: not a SQLite database")
+        raise _damaged(path, f"state file {path}: not a SQLite database")
     application_id = int.from_bytes(header[68:72], "big")
     if application_id != APPLICATION_ID:
-        raise StateError(
-            f"state file {path}: a database of another program (application id {application_id:#x})"
+        raise _damaged(
+            path,
+            f"state file {path}: a database of another program "
+            f"(application id {application_id:#x})",
         )
 
 
@@ -119,7 +121,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         raise StateError(f"state file {path}: write-ahead logging is not possible here ({mode})")
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
-        raise StateError(f"state file {path}: damaged: {verdict}")
+        raise _damaged(path, f"state file {path}: damaged: {verdict}")
     connection.execute("PRAGMA synchronous=FULL")
     _migrate(connection, path)
     connection.execute("PRAGMA synchronous=NORMAL")
@@ -163,3 +165,15 @@ def _sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _damaged(path: Path, message: str) -> DamagedState:
+    return DamagedState(str(path), message)
+
+
+def _failure(path: Path, error: sqlite3.Error) -> StateError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    message = f"state file {path}: {error}"
+    if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+        return _damaged(path, message)
+    return StateError(message)

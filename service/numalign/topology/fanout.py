@@ -6,11 +6,11 @@ that was made, who was left out.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
+from numalign.errors import NumalignError
 from numalign.model.hint import TopologyHint
 from numalign.model.ids import AdmissionId
 from numalign.model.pod import Container, Pod
@@ -18,7 +18,12 @@ from numalign.provider.hint_messages import hint_to_message, hints_from_message
 from numalign.provider.messages import deferral_from_message
 from numalign.provider.values import AllocationFailure
 from numalign.topology.ports import ProviderAnswer
-from numalign.topology.provider_handle import ProviderDown, ProviderFault, ProviderHandle
+from numalign.topology.provider_handle import (
+    ProviderDown,
+    ProviderFault,
+    ProviderHandle,
+    StartedCall,
+)
 from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import types_pb2 as pb
 
@@ -55,6 +60,7 @@ class Fanout:
         self.allocate_calls: list[pb.AllocateCall] = []
         self.plugin_calls: list[pb.PluginCall] = []
         self.warnings: list[str] = []
+        self.left_out: list[ProviderHandle] = []
 
     @property
     def handles(self) -> tuple[ProviderHandle, ...]:
@@ -140,7 +146,7 @@ class Fanout:
         return list(merged.values())
 
     async def _hints(
-        self, call: Callable[[ProviderHandle], Awaitable[HintResponse]]
+        self, call: Callable[[ProviderHandle], StartedCall[HintResponse]]
     ) -> tuple[ProviderAnswer, ...]:
         responses = await self._all(call)
         answers = []
@@ -157,7 +163,7 @@ class Fanout:
         self,
         container: str,
         last: bool,
-        call: Callable[[ProviderHandle], Awaitable[AllocateResponse]],
+        call: Callable[[ProviderHandle], StartedCall[AllocateResponse]],
     ) -> AllocationFailure | None:
         if self._one_by_one:
             for handle in tuple(self._handles):
@@ -220,24 +226,39 @@ class Fanout:
             return AllocationFailure(failure.message, failure.reason or None)
         return None
 
-    async def _all(self, call: Callable[[ProviderHandle], Awaitable[T]]) -> list[T]:
-        outcomes = await asyncio.gather(
-            *(handle.decide(partial(call, handle)) for handle in self._handles),
-            return_exceptions=True,
-        )
+    async def _all(self, call: Callable[[ProviderHandle], StartedCall[T]]) -> list[T]:
+        # The calls are under way together once they are made; awaited one after the other,
+        # they need no tasks of their own.
+        started = [call(handle) for handle in self._handles]
+        outcomes: list[T | NumalignError] = []
+        try:
+            for handle, under_way in zip(self._handles, started, strict=True):
+                try:
+                    outcomes.append(await handle.decide(partial(_itself, under_way)))
+                except NumalignError as error:
+                    outcomes.append(error)
+        except BaseException:
+            for under_way in started:
+                under_way.cancel()
+            raise
         answers: list[T] = []
         kept: list[ProviderHandle] = []
         for handle, outcome in zip(self._handles, outcomes, strict=True):
             if isinstance(outcome, ProviderDown) and handle.may_be_ignored:
                 self.warnings.append(f"{outcome}; it was left out of the decision")
                 self._given.pop(handle.name, None)
-            elif isinstance(outcome, BaseException):
+                self.left_out.append(handle)
+            elif isinstance(outcome, NumalignError):
                 raise outcome
             else:
                 answers.append(outcome)
                 kept.append(handle)
         self._handles = kept
         return answers
+
+
+def _itself(under_way: StartedCall[T]) -> Awaitable[T]:
+    return under_way
 
 
 def _ask_seal(handle: ProviderHandle, request: hp.SealRequest) -> Awaitable[hp.SealResponse]:

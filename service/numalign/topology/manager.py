@@ -16,7 +16,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -38,8 +39,9 @@ from numalign.topology.picture import Picture
 from numalign.topology.provider_handle import ProviderFault, ProviderHandle
 from numalign.topology.reasons import unexpected_rejection
 from numalign.topology.records import Admitted, Records
-from numalign.topology.registry import ProviderRegistry
+from numalign.topology.registry import ProviderRegistry, all_delivered
 from numalign.topology.scope import Scope, ScopeResult
+from numalign.topology.settlement import Settlement
 from numalign.topology.strategies import TopologyStrategies
 from numalign.topology.turnstile import Turnstile
 from numalign.v1 import admission_pb2 as ad
@@ -47,6 +49,12 @@ from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import types_pb2 as pb
 
 T = TypeVar("T")
+
+TAKEN_OVER = (
+    "the record of admitted pods was lost; this pod keeps what the providers hold for it and was "
+    "not judged again"
+)
+"""Said to the agent that names a pod again after the record was lost."""
 
 HANDLER = "topology-manager"
 """Name of the Topology Manager in the chain of admit handlers."""
@@ -97,7 +105,7 @@ class TopologyManager:
         turnstile: Turnstile,
         strategies: TopologyStrategies,
         explainer: Explainer,
-        config_generation: int,
+        settlement: Settlement,
         pods: PodCache,
     ) -> None:
         self._scope = scope
@@ -109,7 +117,7 @@ class TopologyManager:
         self._turnstile = turnstile
         self._strategies = strategies
         self._explainer = explainer
-        self._config_generation = config_generation
+        self._settlement = settlement
         self._pods = pods
         self._incarnation = uuid.uuid4().hex
         self._numbers = itertools.count(1)
@@ -123,8 +131,11 @@ class TopologyManager:
             known = self._records.get(call.pod.uid)
             if known is not None and self._strategies.trusts_record:
                 return Decision(response=self._recorded(known, call), waited=waited)
-            await self._registry.ready(self._reconciliation)
-            admission_id = AdmissionId(f"{self._incarnation}-{next(self._numbers)}")
+            await self._registry.ready(self._introduce)
+            if call.pod.uid in self._settlement.strays:
+                response = await carried_through(self._take_over(call))
+                return Decision(response=response, waited=waited)
+            admission_id = self._next_id()
             with log_fields(admission_id=admission_id):
                 response, result = await self._decide(call, admission_id)
         return Decision(response=response, result=result, admission_id=admission_id, waited=waited)
@@ -132,7 +143,8 @@ class TopologyManager:
     async def release(self, pod_uid: PodUid) -> int:
         """Give back everything that a pod holds; the revision after. NotFound if unknown."""
         async with self._turnstile.turn():
-            self._records.require(pod_uid)
+            if pod_uid not in self._settlement.strays:
+                self._records.require(pod_uid)
             return await carried_through(self._release((pod_uid,)))
 
     async def reconcile(self, picture: ad.ReconcileRequest) -> ad.ReconcileResponse:
@@ -147,7 +159,7 @@ class TopologyManager:
         async with self._turnstile.turn():
             admitted = self._records.require(pod_uid)
             self._require_container(admitted, container)
-            await self._registry.ready(self._reconciliation)
+            await self._registry.ready(self._introduce)
             request = hp.HintProviderPrepareContainerRequest(pod=admitted.pod, container=container)
             parts = await self._each(lambda h: h.stub.PrepareContainer(request, timeout=h.timeout))
             return self._prepared(container, parts)
@@ -157,7 +169,7 @@ class TopologyManager:
         async with self._turnstile.turn():
             admitted = self._records.require(pod_uid)
             self._require_container(admitted, container)
-            await self._registry.ready(self._reconciliation)
+            await self._registry.ready(self._introduce)
             await carried_through(self._add_container(admitted, container, container_id))
 
     async def remove_container(self, container_id: str) -> None:
@@ -174,6 +186,65 @@ class TopologyManager:
         """Add a third-party provider."""
         async with self._turnstile.turn():
             await self._registry.register(handle)
+
+    async def settle(self) -> None:
+        """Bring the record and the books of every provider together now.
+
+        Raises Unavailable where a provider does not answer; the others are settled then.
+        """
+        async with self._turnstile.turn():
+            self._registry.forget_refitted()
+            await self._registry.ready(self._introduce)
+
+    @asynccontextmanager
+    async def reconfiguring(self) -> AsyncIterator[None]:
+        """Hold the node's turn with no admission open; settle with every provider after."""
+        async with self._turnstile.turn():
+            await all_delivered(self._registry.handles)
+            yield
+            self._registry.forget_processes()
+            await self._registry.ready(self._introduce)
+
+    def reconfigure(
+        self, scope: Scope, gates: FeatureGates, explainer: Explainer, config_generation: int
+    ) -> None:
+        """Decide by these from now on. Called inside `reconfiguring`."""
+        self._scope = scope
+        self._gates = gates
+        self._explainer = explainer
+        self._settlement.config_generation = config_generation
+
+    def _next_id(self) -> AdmissionId:
+        return AdmissionId(f"{self._incarnation}-{next(self._numbers)}")
+
+    async def _take_over(self, call: AdmitCall) -> ad.AdmitResponse:
+        """Record a pod that providers hold and the record has lost, without judging it."""
+        handles = self._registry.handles
+        record = await self._settlement.take_over(call.pod, call.data, handles)
+        self._describe(record, call)
+        if not call.dry_run:
+            await self._records.admit(Admitted(self._next_id(), call.data, record))
+            self._picture.admitted(call.pod.uid)
+            await self._settlement.forget((call.pod.uid,), handles)
+        return ad.AdmitResponse(
+            verdict=pb.VERDICT_ADMITTED,
+            allocations=record.allocations,
+            pod_allocation=record.pod_allocation,
+            already_admitted=True,
+            warnings=(TAKEN_OVER, *record.problems),
+            revision=self._records.revision,
+            dry_run=call.dry_run,
+        )
+
+    def _describe(self, record: pb.AdmissionRecord, call: AdmitCall) -> None:
+        pod = call.pod
+        record.pod_uid = pod.uid
+        record.namespace = pod.namespace
+        record.name = pod.name
+        record.owner = call.owner
+        record.qos_class = qos_class(pod, self._gates)
+        record.config_generation = self._settlement.config_generation
+        record.containers.extend(containers_to_messages(pod))
 
     def _recorded(self, known: Admitted, call: AdmitCall) -> ad.AdmitResponse:
         record = known.message
@@ -193,6 +264,7 @@ class TopologyManager:
             allocations=record.allocations,
             pod_allocation=record.pod_allocation,
             already_admitted=True,
+            warnings=record.problems,
             revision=record.revision,
             dry_run=call.dry_run,
         )
@@ -268,16 +340,9 @@ class TopologyManager:
     ) -> None:
         pod = call.pod
         record = pb.AdmissionRecord(
-            pod_uid=pod.uid,
-            namespace=pod.namespace,
-            name=pod.name,
-            owner=call.owner,
-            allocations=response.allocations,
-            pod_allocation=response.pod_allocation,
-            qos_class=qos_class(pod, self._gates),
-            config_generation=self._config_generation,
-            containers=containers_to_messages(pod),
+            allocations=response.allocations, pod_allocation=response.pod_allocation
         )
+        self._describe(record, call)
         try:
             await self._records.admit(Admitted(admission_id, call.data, record))
         except BaseException:
@@ -287,7 +352,11 @@ class TopologyManager:
         self._picture.admitted(pod.uid)
         request = hp.CommitRequest(admission_id=admission_id)
         for handle in fanout.handles:
-            handle.deliver(_bound(handle.stub.Commit, request, handle.timeout))
+            handle.deliver_later(_bound(handle.stub.Commit, request, handle.timeout))
+        # What a provider took before it was left out is not in the record.
+        undo = hp.AbortRequest(admission_id=admission_id, leftovers=hp.LEFTOVERS_DROP)
+        for handle in fanout.left_out:
+            handle.deliver_later(_bound(handle.stub.Abort, undo, handle.timeout))
 
     async def _refuse(
         self, call: AdmitCall, fanout: Fanout, admission_id: AdmissionId, result: ScopeResult
@@ -308,9 +377,9 @@ class TopologyManager:
         self, fanout: Fanout, admission_id: AdmissionId, leftovers: hp.Leftovers.ValueType
     ) -> None:
         request = hp.AbortRequest(admission_id=admission_id, leftovers=leftovers)
-        for handle in fanout.handles:
+        for handle in (*fanout.handles, *fanout.left_out):
             handle.deliver(_bound(handle.stub.Abort, request, handle.timeout))
-        await asyncio.gather(*(handle.delivered() for handle in fanout.handles))
+        await all_delivered((*fanout.handles, *fanout.left_out))
 
     async def _release(self, pod_uids: tuple[PodUid, ...]) -> int:
         await self._records.release(pod_uids)
@@ -318,13 +387,16 @@ class TopologyManager:
             self._picture.gone(pod_uid)
             self._hints.drop_pod(pod_uid)
         request = hp.HintProviderReleaseRequest(pod_uids=pod_uids)
+        await all_delivered(self._registry.handles)
         for handle in self._registry.handles:
-            await handle.delivered()
             handle.deliver(_bound(handle.stub.Release, request, handle.timeout))
-        await asyncio.gather(*(handle.delivered() for handle in self._registry.handles))
+        await all_delivered(self._registry.handles)
+        await self._settlement.forget(pod_uids, self._registry.handles)
         return self._records.revision
 
     async def _reconcile(self, picture: ad.ReconcileRequest) -> ad.ReconcileResponse:
+        if not self._settlement.whole:
+            await self._registry.ready(self._introduce)
         named = {PodUid(uid) for uid in picture.active_pod_uids}
         known = {a.pod_uid for a in self._records.all() if a.message.owner == picture.owner}
         self._picture.heard(
@@ -333,9 +405,9 @@ class TopologyManager:
             tuple(picture.running_containers),
             ready=picture.sources_ready,
         )
-        gone: tuple[PodUid, ...] = ()
+        gone = self._settlement.unclaimed(picture.owner, named, ready=picture.sources_ready)
         if picture.sources_ready:
-            gone = tuple(
+            gone += tuple(
                 a.pod_uid
                 for a in self._records.all()
                 if a.message.owner == picture.owner
@@ -346,7 +418,7 @@ class TopologyManager:
             await self._release(gone)
         if self._strategies.waits_for_sources:
             self._registry.forget_processes()
-            await self._registry.ready(self._reconciliation)
+            await self._registry.ready(self._introduce)
         return ad.ReconcileResponse(
             released_pod_uids=gone,
             unknown_pod_uids=sorted(named - known),
@@ -376,22 +448,8 @@ class TopologyManager:
         if changed != admitted.message:
             await self._records.change(Admitted(admitted.admission_id, admitted.pod, changed))
 
-    def _reconciliation(self) -> hp.HintProviderReconcileRequest:
-        records = {a.pod_uid: a for a in self._records.all()}
-        active = self._picture.active
-        return hp.HintProviderReconcileRequest(
-            active_pods=[
-                hp.ActivePod(
-                    pod_uid=uid,
-                    containers=[c.name for c in self._pods.decode(a.pod).all_containers()],
-                )
-                for uid, a in records.items()
-                if uid in active
-            ],
-            committed_admission_ids=[a.admission_id for a in records.values()],
-            sources_ready=self._picture.sources_ready,
-            running_containers=self._picture.running,
-        )
+    async def _introduce(self, handle: ProviderHandle) -> None:
+        await self._settlement.introduce(handle, self._registry.handles)
 
     def _require_container(self, admitted: Admitted, container: str) -> None:
         if all(a.container != container for a in admitted.message.allocations):

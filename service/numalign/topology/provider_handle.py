@@ -9,17 +9,29 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from grpc import StatusCode, aio
 
 from numalign.errors import Fault, InvalidInput, Unavailable
+from numalign.rpc.deadline import current_deadline
 from numalign.rpc.status import violations_of
 from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import hint_provider_pb2_grpc as hp_grpc
 from numalign.v1 import types_pb2 as pb
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+AFTER_THE_ANSWER_SECONDS = 0.002
+"""How long an outcome that nobody waits for stands back behind the answer to the caller."""
+
+
+class StartedCall(Awaitable[T_co], Protocol[T_co]):
+    """A call that is under way."""
+
+    def cancel(self) -> bool:
+        """Give the call up."""
 
 
 class ProviderFault(Fault):
@@ -36,7 +48,10 @@ class ProviderDown(Unavailable):
 
 @dataclass(slots=True)
 class ProviderHandle:
-    """A provider. `instance_id` is the process that has the picture; empty: none has it."""
+    """A provider. `instance_id` is the process that has the picture; empty: none has it.
+
+    `refitted` says that it has fitted its books to another configuration since.
+    """
 
     name: str
     endpoint: str
@@ -47,7 +62,11 @@ class ProviderHandle:
     resources: tuple[str, ...] = ()
     instance_id: str = ""
     last_error: str = ""
+    refitted: bool = False
+    _fitted: int = field(default=0, init=False)
     _outcome: asyncio.Task[None] | None = field(default=None, init=False)
+    _later: asyncio.TimerHandle | None = field(default=None, init=False)
+    _outcome_to_come: Callable[[], Awaitable[object]] | None = field(default=None, init=False)
 
     @property
     def may_be_ignored(self) -> bool:
@@ -78,19 +97,50 @@ class ProviderHandle:
             raise ProviderDown(self.name, "restarted during the admission")
         return response
 
-    async def introduce(self, picture: hp.HintProviderReconcileRequest) -> None:
+    def is_new_to(self, event: hp.WatchResponse) -> bool:
+        """Whether the provider has to be told the picture, now that it has said this.
+
+        It has when it is another process, or has fitted its books to another configuration.
+        """
+        if self.instance_id and event.fitted != self._fitted:
+            self.refitted = True
+        self._fitted = event.fitted
+        return self.refitted or not self.instance_id
+
+    async def introduce(
+        self, picture: hp.HintProviderReconcileRequest
+    ) -> hp.HintProviderReconcileResponse:
         """Ask who answers now and hand it the picture; after this it can be asked to decide."""
         info = await self.call(lambda: self.stub.GetInfo(hp.GetInfoRequest(), timeout=self.timeout))
         self.resources = tuple(info.resources)
-        await self.call(lambda: self.stub.Reconcile(picture, timeout=self.timeout))
+        taken = await self.call(lambda: self.stub.Reconcile(picture, timeout=self.timeout))
+        if taken.instance_id != info.instance_id:
+            raise ProviderDown(self.name, "restarted while it was told the picture")
         self.instance_id = info.instance_id
+        return taken
 
     def deliver(self, outcome: Callable[[], Awaitable[object]]) -> None:
         """Send an outcome without waiting for it; `delivered` waits."""
         self._outcome = asyncio.ensure_future(self._deliver(outcome))
 
+    def deliver_later(self, outcome: Callable[[], Awaitable[object]]) -> None:
+        """Send an outcome behind the answer that it follows, or when somebody waits for it."""
+        self._outcome_to_come = outcome
+        loop = asyncio.get_running_loop()
+        self._later = loop.call_later(AFTER_THE_ANSWER_SECONDS, self.deliver_now)
+
+    def deliver_now(self) -> None:
+        """Send an outcome that stands back, if there is one."""
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
+        if self._outcome_to_come is not None:
+            outcome, self._outcome_to_come = self._outcome_to_come, None
+            self.deliver(outcome)
+
     async def delivered(self) -> None:
         """Wait until the last outcome has reached the provider, or cannot."""
+        self.deliver_now()
         if self._outcome is not None:
             await asyncio.shield(self._outcome)
             self._outcome = None
@@ -100,6 +150,8 @@ class ProviderHandle:
         return self.instance_id, self.last_error
 
     async def _deliver(self, outcome: Callable[[], Awaitable[object]]) -> None:
+        # The caller's deadline is for the answer; the outcome is true however late it is.
+        current_deadline.set(None)
         try:
             await outcome()
         except aio.AioRpcError as error:

@@ -20,6 +20,9 @@ RETRY_SECONDS = 1.0
 
 SharedCpusListener = Callable[[str], Awaitable[None]]
 
+Introduce = Callable[[ProviderHandle], Awaitable[None]]
+"""Tells a provider the picture; raises ProviderDown where it does not answer."""
+
 
 class ProviderRegistry:
     """The providers. `on_shared_cpus` hears the shared CPU list of whoever serves `cpu`."""
@@ -30,6 +33,7 @@ class ProviderRegistry:
         self._handles = list(handles)
         self._on_shared_cpus = on_shared_cpus
         self._watches: dict[str, asyncio.Task[None]] = {}
+        self._strangers = asyncio.Event()
         self._changes = 0
         self._changed = asyncio.Event()
 
@@ -54,30 +58,43 @@ class ProviderRegistry:
             self._watch(handle)
 
     async def close(self) -> None:
-        """Stop watching."""
+        """See the outcomes delivered, and stop watching."""
+        await asyncio.gather(*(handle.delivered() for handle in self._handles))
         for task in self._watches.values():
             task.cancel()
         await asyncio.gather(*self._watches.values(), return_exceptions=True)
         self._watches.clear()
 
-    async def ready(self, picture: Callable[[], hp.HintProviderReconcileRequest]) -> None:
+    async def ready(self, introduce: Introduce) -> None:
         """See that every provider has the outcomes of the past and knows the picture.
 
-        Called with the node's turn held. Raises ProviderDown for one that cannot be reached
-        and must not be ignored.
+        `introduce` tells one that does not. Called with the node's turn held. Raises
+        ProviderDown for one that cannot be reached and must not be ignored.
         """
-        await asyncio.gather(*(handle.delivered() for handle in self._handles))
+        await all_delivered(self._handles)
         strangers = [handle for handle in self._handles if not handle.instance_id]
         if not strangers:
             return
         outcomes = await asyncio.gather(
-            *(handle.introduce(picture()) for handle in strangers), return_exceptions=True
+            *(introduce(handle) for handle in strangers), return_exceptions=True
         )
         for handle, outcome in zip(strangers, outcomes, strict=True):
             if isinstance(outcome, ProviderDown) and handle.may_be_ignored:
                 continue
             if isinstance(outcome, BaseException):
                 raise outcome
+
+    async def wait_stranger(self) -> None:
+        """Wait until a provider that is watched has not been told how things are now."""
+        await self._strangers.wait()
+        self._strangers.clear()
+
+    def forget_refitted(self) -> None:
+        """Have the providers that fitted their books anew be told the picture again."""
+        for handle in self._handles:
+            if handle.refitted:
+                handle.refitted = False
+                handle.instance_id = ""
 
     def forget_processes(self) -> None:
         """Have every provider be told the picture again before it is asked to decide."""
@@ -127,6 +144,8 @@ class ProviderRegistry:
                     handle.resources = tuple(event.resources)
                     if handle.instance_id not in {"", event.instance_id}:
                         handle.instance_id = ""
+                    if handle.is_new_to(event):
+                        self._strangers.set()
                     if event.HasField("shared_cpus"):
                         await self._on_shared_cpus(event.shared_cpus)
                     self._note_change()
@@ -138,6 +157,15 @@ class ProviderRegistry:
         self._changes += 1
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+async def all_delivered(handles: Iterable[ProviderHandle]) -> None:
+    """Wait until every provider has the last outcome, or cannot have it."""
+    handles = tuple(handles)
+    for handle in handles:
+        handle.deliver_now()
+    for handle in handles:
+        await handle.delivered()
 
 
 def overlap(a: str, b: str) -> bool:

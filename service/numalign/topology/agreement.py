@@ -1,0 +1,158 @@
+"""Whether the record of a pod and the books of a provider say the same, and how one follows.
+
+The providers' books are what is true of the machine; the record is what was promised. Separate
+from who asks and who writes, so that it is a function over messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from numalign.v1 import hint_provider_pb2 as hp
+from numalign.v1 import types_pb2 as pb
+
+Elsewhere = Callable[[str], bool]
+"""Whether a device resource is served by a provider that does not tell its books."""
+
+
+def shown_by(
+    provider: str, allocation: pb.ContainerAllocation, elsewhere: Elsewhere
+) -> pb.ContainerAllocation:
+    """The part of `allocation` that is in the books of the built-in provider of that name."""
+    part = pb.ContainerAllocation(container=allocation.container)
+    if provider == "cpu":
+        part.cpus = allocation.cpus
+    elif provider == "memory":
+        part.memory.extend(allocation.memory)
+    elif provider == "device":
+        part.devices.extend(d for d in allocation.devices if not elsewhere(d.resource))
+    return part
+
+
+def agrees(
+    provider: str,
+    record: pb.AdmissionRecord,
+    holding: hp.PodHolding,
+    finished: frozenset[str],
+    elsewhere: Elsewhere,
+) -> bool:
+    """Whether the provider holds for the pod just what is recorded.
+
+    What init containers in `finished` gave back need not be held any more.
+    """
+    held = {each.container: each for each in holding.allocations}
+    for recorded in record.allocations:
+        part = shown_by(provider, recorded, elsewhere)
+        now = held.pop(recorded.container, pb.ContainerAllocation())
+        if part != _with_name(now, recorded.container) and not (
+            _is_empty(now) and (recorded.container in finished or _is_empty(part))
+        ):
+            return False
+    if any(not _is_empty(rest) for rest in held.values()):
+        return False
+    return _whole(provider, record.pod_allocation) == _whole(provider, holding.pod_allocation)
+
+
+def followed(
+    provider: str,
+    record: pb.AdmissionRecord,
+    holding: hp.PodHolding,
+    lost: Iterable[hp.LostAllocation],
+    finished: frozenset[str],
+    elsewhere: Elsewhere,
+) -> pb.AdmissionRecord:
+    """The record as the provider's books have it, with a problem for everything that was lost.
+
+    `lost` are the provider's own words; where it has none, the change itself is named.
+    """
+    changed = pb.AdmissionRecord()
+    changed.CopyFrom(record)
+    reasons = {each.container: each.message for each in lost}
+    held = {each.container: each for each in holding.allocations}
+    for allocation in changed.allocations:
+        now = _with_name(held.pop(allocation.container, None), allocation.container)
+        before = shown_by(provider, allocation, elsewhere)
+        if before == now:
+            continue
+        if not _is_empty(before) and allocation.container not in finished:
+            reasons.setdefault(allocation.container, _change(before, now))
+        _replace(provider, allocation, now, elsewhere)
+    changed.allocations.extend(rest for rest in held.values() if not _is_empty(rest))
+    before_whole = _whole(provider, record.pod_allocation)
+    now_whole = _whole(provider, holding.pod_allocation)
+    if before_whole != now_whole:
+        if before_whole != pb.PodAllocation():
+            reasons.setdefault("", "what the pod held as a whole is not held any more")
+        _replace_whole(provider, changed, now_whole)
+    for container, message in reasons.items():
+        add_problem(changed, provider, container, message)
+    return changed
+
+
+def add_problem(record: pb.AdmissionRecord, provider: str, container: str, message: str) -> None:
+    """Note a problem, unless one of the same provider and container is noted: the first counts."""
+    about = f"{provider}: container {container}: " if container else f"{provider}: "
+    known = any(
+        problem.startswith(about)
+        and (container or not problem.startswith(f"{provider}: container "))
+        for problem in record.problems
+    )
+    if not known:
+        record.problems.append(about + message)
+
+
+def _with_name(held: pb.ContainerAllocation | None, container: str) -> pb.ContainerAllocation:
+    if held is not None and held.container:
+        return held
+    return pb.ContainerAllocation(container=container)
+
+
+def _is_empty(allocation: pb.ContainerAllocation) -> bool:
+    return not (allocation.cpus or allocation.memory or allocation.devices)
+
+
+def _change(before: pb.ContainerAllocation, now: pb.ContainerAllocation) -> str:
+    if _is_empty(now):
+        return f"{_text(before)} not held any more"
+    return f"{_text(before)} recorded, {_text(now)} held"
+
+
+def _text(allocation: pb.ContainerAllocation) -> str:
+    if allocation.cpus:
+        return f'CPUs "{allocation.cpus}"'
+    sizes = [f"{block.size} bytes of {block.resource}" for block in allocation.memory]
+    devices = [f"{device.resource} {', '.join(device.ids)}" for device in allocation.devices]
+    return ", ".join((*sizes, *devices))
+
+
+def _replace(
+    provider: str,
+    allocation: pb.ContainerAllocation,
+    now: pb.ContainerAllocation,
+    elsewhere: Elsewhere,
+) -> None:
+    if provider == "cpu":
+        allocation.cpus = now.cpus
+    elif provider == "memory":
+        del allocation.memory[:]
+        allocation.memory.extend(now.memory)
+    else:
+        kept = [device for device in allocation.devices if elsewhere(device.resource)]
+        del allocation.devices[:]
+        allocation.devices.extend((*now.devices, *kept))
+
+
+def _whole(provider: str, allocation: pb.PodAllocation) -> pb.PodAllocation:
+    if provider == "cpu":
+        return pb.PodAllocation(cpus=allocation.cpus)
+    if provider == "memory":
+        return pb.PodAllocation(memory=allocation.memory)
+    return pb.PodAllocation()
+
+
+def _replace_whole(provider: str, record: pb.AdmissionRecord, now: pb.PodAllocation) -> None:
+    if provider == "cpu":
+        record.pod_allocation.cpus = now.cpus
+    else:
+        del record.pod_allocation.memory[:]
+        record.pod_allocation.memory.extend(now.memory)
