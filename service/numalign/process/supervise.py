@@ -17,14 +17,12 @@ from numalign.config.loader import load_settings
 from numalign.config.settings import Service
 from numalign.telemetry.logs import configure_logs, get_logger
 
-STARTING_SECONDS = 10.0
-"""A service that ends with an error so soon after its first start cannot be started at all."""
-
 STOPPING_SECONDS = 15.0
 """How long a service may take to stop before it is ended; more than it gives its own calls."""
 
 FIRST_WAIT_SECONDS = 0.5
 LONGEST_WAIT_SECONDS = 15.0
+_LOOK_SECONDS = 0.1
 
 _ORDER = (Service.DEVICE, Service.CPU, Service.MEMORY, Service.TOPOLOGY, Service.ADMISSION)
 _OPTIONS = {"runtimeDirectory": "--runtime-directory", "stateDirectory": "--state-directory"}
@@ -35,12 +33,12 @@ def serve_processes(config: Path | None, overrides: Mapping[str, object]) -> int
     """Serve every service in a process of its own, until a signal; the exit code.
 
     `config` is the configuration file; `overrides` may replace `runtimeDirectory` and
-    `stateDirectory`. A service that ends by itself is started again; one that cannot be
-    started at all ends the others, and the exit code is 1. Raises ConfigError.
+    `stateDirectory`. A service that ends by itself is started again; one that ends with an
+    error before it ever listened ends the others, and the exit code is 1. Raises ConfigError.
     """
     settings = load_settings(config, os.environ, os.geteuid() == 0, overrides)
     configure_logs(settings.log.format.value, settings.log.level.value)
-    return asyncio.run(Supervisor(command_of(config, overrides)).run())
+    return asyncio.run(Supervisor(command_of(config, overrides), settings.endpoints).run())
 
 
 def command_of(
@@ -57,10 +55,17 @@ def command_of(
 
 
 class Supervisor:
-    """Runs a command for each service until SIGTERM or SIGINT; SIGHUP is passed on."""
+    """Runs a command for each service until SIGTERM or SIGINT; SIGHUP is passed on.
 
-    def __init__(self, command: Callable[[Service], tuple[str, ...]]) -> None:
+    `sockets` are where the services listen once they have started.
+    """
+
+    def __init__(
+        self, command: Callable[[Service], tuple[str, ...]], sockets: Mapping[Service, Path]
+    ) -> None:
         self._command = command
+        self._sockets = sockets
+        self._served: set[Service] = set()
         self._running: dict[Service, asyncio.subprocess.Process] = {}
         self._stopping = asyncio.Event()
         self._failed = False
@@ -93,7 +98,7 @@ class Supervisor:
     async def _keep(self, service: Service) -> None:
         """Run one service, again and again, until everything stops."""
         clock = asyncio.get_running_loop().time
-        wait, first = FIRST_WAIT_SECONDS, True
+        wait = FIRST_WAIT_SECONDS
         while not self._stopping.is_set():
             began = clock()
             code = await self._run(service)
@@ -102,13 +107,12 @@ class Supervisor:
                 # A service that had no time yet to mind the signal did as it was told as well.
                 self._failed |= code not in {0, -signal.SIGTERM}
                 return
-            if first and code > 0 and lived < STARTING_SECONDS:
+            if code > 0 and service not in self._served:
                 # It has said on standard error what prevents its start.
                 _log.error("service cannot be started", service=service.value, exit_code=code)
                 self._failed = True
                 self._stop()
                 return
-            first = False
             wait = FIRST_WAIT_SECONDS if lived > LONGEST_WAIT_SECONDS else wait
             _log.error(
                 "service ended and is started again",
@@ -130,6 +134,7 @@ class Supervisor:
         if self._stopping.is_set():
             process.send_signal(signal.SIGTERM)
         ended = asyncio.ensure_future(process.wait())
+        listening = asyncio.ensure_future(self._note_serving(service))
         stopping = asyncio.ensure_future(self._stopping.wait())
         await asyncio.wait((ended, stopping), return_when=asyncio.FIRST_COMPLETED)
         if not ended.done():
@@ -138,7 +143,20 @@ class Supervisor:
             _log.error("service does not stop and is ended", service=service.value)
             process.kill()
         stopping.cancel()
+        listening.cancel()
         return await ended
+
+    async def _note_serving(self, service: Service) -> None:
+        """Wait until the service listens for the first time."""
+        while service not in self._served:
+            try:
+                _, writer = await asyncio.open_unix_connection(self._sockets[service])
+            except OSError:
+                # Nobody listens yet, or not any more.
+                await asyncio.sleep(_LOOK_SECONDS)
+            else:
+                writer.close()
+                self._served.add(service)
 
     async def _pause(self, seconds: float) -> None:
         stopping = asyncio.ensure_future(self._stopping.wait())

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,11 @@ from numalign.process import supervise
 from numalign.process.supervise import Supervisor, command_of
 
 _WAITS = """
-import pathlib, signal, sys
+import pathlib, signal, socket, sys
+listening = socket.socket(socket.AF_UNIX)
+pathlib.Path(sys.argv[3]).unlink(missing_ok=True)
+listening.bind(sys.argv[3])
+listening.listen()
 starts, seen = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 signal.signal(signal.SIGTERM, lambda *_: sys.exit({code}))
 signal.signal(signal.SIGHUP, lambda *_: seen.write_text("hup"))
@@ -38,15 +43,27 @@ def starts(tmp_path: Path) -> Callable[[Service], int]:
     return count
 
 
+def sockets(tmp_path: Path) -> dict[Service, Path]:
+    return {service: tmp_path / f"{service.value}.sock" for service in Service}
+
+
+def supervisor(tmp_path: Path, **programs: Any) -> Supervisor:
+    return Supervisor(program(tmp_path, **programs), sockets(tmp_path))
+
+
 def program(
     tmp_path: Path, *, code: int = 0, others: dict[Service, str] | None = None
 ) -> Callable[[Service], tuple[str, ...]]:
     def command(service: Service) -> tuple[str, ...]:
         text = (others or {}).get(service, _WAITS.format(code=code))
         files = (f"{tmp_path}/{service.value}.starts", f"{tmp_path}/{service.value}.seen")
-        return (sys.executable, "-c", text, *files)
+        return (sys.executable, "-c", text, *files, str(sockets(tmp_path)[service]))
 
     return command
+
+
+def _tells_its_pid(path: Path) -> str:
+    return f"import os, pathlib; pathlib.Path({str(path)!r}).write_text(str(os.getpid()))\n"
 
 
 async def eventually(condition: Callable[[], bool]) -> None:
@@ -65,7 +82,7 @@ async def all_started(starts: Callable[[Service], int]) -> None:
 async def test_a_signal_stops_all(
     tmp_path: Path, starts: Callable[[Service], int], code: int, expected: int
 ) -> None:
-    running = asyncio.create_task(Supervisor(program(tmp_path, code=code)).run())
+    running = asyncio.create_task(supervisor(tmp_path, code=code).run())
     await all_started(starts)
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -74,7 +91,7 @@ async def test_a_signal_stops_all(
 
 
 async def test_a_hang_up_is_passed_on(tmp_path: Path, starts: Callable[[Service], int]) -> None:
-    running = asyncio.create_task(Supervisor(program(tmp_path)).run())
+    running = asyncio.create_task(supervisor(tmp_path).run())
     await all_started(starts)
     os.kill(os.getpid(), signal.SIGHUP)
     await eventually(lambda: all((tmp_path / f"{s.value}.seen").exists() for s in Service))
@@ -88,9 +105,8 @@ async def test_a_service_that_was_killed_is_started_again(
 ) -> None:
     monkeypatch.setattr(supervise, "FIRST_WAIT_SECONDS", 0.01)
     pid = tmp_path / "pid"
-    dies = f"import os, pathlib; pathlib.Path({str(pid)!r}).write_text(str(os.getpid()))\n"
-    command = program(tmp_path, others={Service.CPU: dies + _WAITS.format(code=0)})
-    running = asyncio.create_task(Supervisor(command).run())
+    others = {Service.CPU: _tells_its_pid(pid) + _WAITS.format(code=0)}
+    running = asyncio.create_task(supervisor(tmp_path, others=others).run())
     await all_started(starts)
     os.kill(int(pid.read_text()), signal.SIGKILL)
     await eventually(lambda: starts(Service.CPU) == 2)
@@ -101,9 +117,9 @@ async def test_a_service_that_was_killed_is_started_again(
 
 
 async def test_a_service_that_cannot_start_ends_all(tmp_path: Path) -> None:
-    command = program(tmp_path, others={Service.TOPOLOGY: "raise SystemExit(1)"})
+    others = {Service.TOPOLOGY: "raise SystemExit(1)"}
 
-    assert await asyncio.wait_for(Supervisor(command).run(), 30) == 1
+    assert await asyncio.wait_for(supervisor(tmp_path, others=others).run(), 30) == 1
 
 
 async def test_a_service_that_does_not_stop_is_ended(
@@ -111,8 +127,7 @@ async def test_a_service_that_does_not_stop_is_ended(
 ) -> None:
     monkeypatch.setattr(supervise, "STOPPING_SECONDS", 0.2)
     deaf = _WAITS.format(code=0).replace("sys.exit(0)", "None")
-    command = program(tmp_path, others={Service.DEVICE: deaf})
-    running = asyncio.create_task(Supervisor(command).run())
+    running = asyncio.create_task(supervisor(tmp_path, others={Service.DEVICE: deaf}).run())
     await all_started(starts)
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -126,3 +141,21 @@ def test_the_command_of_a_service() -> None:
         *(sys.executable, "-m", "numalign.cli", "serve", "cpu", "--config", "/c.yaml"),
         *("--runtime-directory", "/r", "--state-directory", "/s"),
     )
+
+
+async def test_a_service_that_served_may_fail_later(
+    tmp_path: Path, starts: Callable[[Service], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervise, "FIRST_WAIT_SECONDS", 0.01)
+    pid = tmp_path / "pid"
+    watched = supervisor(
+        tmp_path, others={Service.CPU: _tells_its_pid(pid) + _WAITS.format(code=1)}
+    )
+    running = asyncio.create_task(watched.run())
+    await all_started(starts)
+    await eventually(lambda: Service.CPU in watched._served)
+    os.kill(int(pid.read_text()), signal.SIGTERM)
+    await eventually(lambda: starts(Service.CPU) == 2)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+    assert await asyncio.wait_for(running, 30) == 1

@@ -66,5 +66,11 @@ def providers_table(providers: Iterable[tm.HintProviderStatus]) -> Table:
 def provider_state(provider: tm.HintProviderStatus) -> Text:
     """Whether the provider answers, as far as the Topology Manager knows."""
     if provider.last_error:
-        return Text(provider.last_error, style="red")
+        return Text(_in_short(provider.last_error), style="red")
     return Text("up", style="green") if provider.instance_id else Text("not asked yet")
+
+
+def _in_short(error: str) -> str:
+    """The error; of a connection that failed, only what the system said."""
+    before, _, reason = error.rpartition("error: ")
+    return f"down: {reason}" if "failed to connect" in before else error
