@@ -2,28 +2,102 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
-from itertools import batched
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
+import yaml
+
 from numalign.config.settings import Compatibility
-from numalign.replay.recordings import Kind, Recording, RecordingError, read_recordings
+from numalign.document.problems import DocumentError
+from numalign.document.text import read_document
+from numalign.replay.allowed import AllowedDifferences, document_of, rows_of
+from numalign.replay.batches import replay_all
+from numalign.replay.recordings import Recording, RecordingError, read_recordings
 from numalign.replay.report import Result, result_lines, summary
-from numalign.replay.worker import Options, replay_batch
+from numalign.replay.worker import Options
 
 DEFAULT_JOBS = 2
 """Workers at a time: a replay keeps that many CPUs busy."""
 
-_SCENARIOS = 8
-"""Scenarios of one batch; few enough that workers end at about the same time."""
+_MEMORY = Path("/dev/shm")  # noqa: S108 - what is made there has a random name and is private
+"""Files in memory, where there are any: the state of a replay need not outlive it."""
 
-_UNITS = 500
-"""Unit records of one batch: each takes next to nothing."""
+PASSED, FAILED, UNUSABLE = 0, 1, 2
+"""Exit codes: all recordings agree, some do not, some file cannot be replayed."""
 
-_FAST_DIRECTORY = Path("/dev/shm")  # noqa: S108 - directories below it have random names
-"""Memory, where there is some: the state of a replay need not outlive it."""
+
+def replay_command(
+    files: Sequence[Path],
+    compatibility: Compatibility = Compatibility.KUBELET,
+    processes: bool = False,
+    jobs: int = DEFAULT_JOBS,
+    differences_file: Path | None = None,
+    *,
+    output: TextIO,
+    state_directory: Path | None = None,
+    write_differences: Path | None = None,
+) -> int:
+    """Replay every recording of `files`, print what differs and a summary; the exit code.
+
+    `processes` runs each service in a process of its own. `jobs` recordings are replayed at a
+    time, in as many workers. `differences_file` holds the differences allowed for now;
+    `write_differences` writes, as such a file, those with a known cause. State goes below
+    `state_directory`, in memory by default.
+    """
+    try:
+        results = _results(files, compatibility, processes, jobs, state_directory)
+        allowed = _allowed(differences_file)
+        judged: list[Result] = []
+        found: list[Result] = []
+        for result in results:
+            found.append(result)
+            judged.append(result if allowed is None else allowed.judge(result))
+            for line in result_lines(judged[-1]):
+                print(line, file=output)
+    except (RecordingError, DocumentError) as error:
+        print(f"numalign: {error}", file=output)
+        return UNUSABLE
+    if write_differences is not None:
+        _write(write_differences, found)
+    counts = summary(judged)
+    print(counts, file=output)
+    return FAILED if counts.failed else PASSED
+
+
+def _results(
+    files: Sequence[Path],
+    compatibility: Compatibility,
+    processes: bool,
+    jobs: int,
+    state_directory: Path | None,
+) -> Iterator[Result]:
+    base = state_directory or (_MEMORY if _MEMORY.is_dir() else None)
+    with tempfile.TemporaryDirectory(dir=base, prefix="numalign-replay-") as directory:
+        options = Options(
+            compatibility=compatibility, processes=processes, directory=Path(directory)
+        )
+        yield from replay_all(_recordings(files), options, jobs)
+
+
+def _recordings(files: Sequence[Path]) -> Iterator[Recording]:
+    for path in files:
+        yield from read_recordings(path)
+
+
+def _allowed(path: Path | None) -> AllowedDifferences | None:
+    if path is None:
+        return None
+    try:
+        return AllowedDifferences(rows_of(read_document(path)))
+    except RecordingError as error:
+        raise RecordingError(f"{path}: {error}") from None
+
+
+def _write(path: Path, results: Sequence[Result]) -> None:
+    text = yaml.safe_dump(
+        document_of(results), sort_keys=False, allow_unicode=True, default_flow_style=None,
+        width=10_000,
+    )  # fmt: skip
+    path.write_text(text, encoding="utf-8")

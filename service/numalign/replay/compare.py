@@ -23,12 +23,24 @@ MISSING: Final = Missing.MISSING
 
 
 @dataclass(frozen=True, slots=True)
+class Cause:
+    """A rule of the specification that makes a safe node differ, and how, in a sentence."""
+
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
-    """One place where the replayed value is not the recorded one; MISSING where a side has none."""
+    """One place where the replayed value is not the recorded one; MISSING where a side has none.
+
+    `cause` names why it may differ, where somebody knows.
+    """
 
     path: str
     recorded: object
     replayed: object
+    cause: Cause | None = None
 
     def __str__(self) -> str:
         return f"{self.path}: {_text(self.recorded)} recorded, {_text(self.replayed)} replayed"

@@ -10,6 +10,9 @@ from numalign.replay.recordings import Json
 PANIC: Json = {"admitted": False, "reason": "UnexpectedAdmissionError", "nothing_kept": True}
 """What is asked where the kubelet panics: the pod is refused and nothing is kept."""
 
+ENDS = frozenset({"error", "start_error", "start_error_stage"})
+"""Results of a step after which there is nothing more."""
+
 _STEP_RESULTS = ("hints", "allocate_calls", "start_error", "start_error_stage")
 _SCENARIO_RESULTS = (
     "construct_error",
@@ -49,7 +52,7 @@ def _step(step: Json) -> Json:
 
 def _admission(entry: Json) -> Json:
     if is_panic(entry):
-        return {"expect": PANIC}
+        return {"kept": False, "expect": PANIC}
     return {
         "kept": False,
         "hints": entry["hints"],
@@ -63,3 +66,24 @@ def _state(expect: Json) -> Json:
     """A state, without resources of which no device is allocated (see `words`)."""
     allocated = {resource: ids for resource, ids in expect["device_allocated"].items() if ids}
     return {**expect, "device_allocated": allocated}
+
+
+def until_end(recorded: Json, replayed: Json) -> tuple[Json, Json]:
+    """Both results up to where the replay ended before its time, with the reason alone.
+
+    A history ends where a call fails or a start is refused, and what was recorded after that
+    says nothing.
+    """
+    steps = replayed.get("steps") or [{}]
+    reason = steps[-1].keys() & ENDS
+    if not reason or "steps" not in recorded:
+        return recorded, replayed
+    before = len(steps) - 1
+    left, right = (
+        {key: value for key, value in side[before].items() if key in ENDS}
+        for side in (recorded["steps"], steps)
+    )
+    return (
+        {**recorded, "steps": [*recorded["steps"][:before], left]},
+        {**replayed, "steps": [*steps[:before], right]},
+    )

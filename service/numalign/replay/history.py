@@ -154,7 +154,10 @@ class History:
             self._over = True
             await self._services.answer()
             kept = before.words != books.words
-            return {"expect": {**_verdict(response), "nothing_kept": not kept}}
+            return {
+                "kept": response.already_admitted,
+                "expect": {**_verdict(response), "nothing_kept": not kept},
+            }
         results = {
             "kept": response.already_admitted,
             "hints": [merge_words(merge) for merge in response.explanation.merges],

@@ -1,26 +1,34 @@
-"""One scenario replayed and compared."""
+"""One scenario replayed and compared, as the compatibility asks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from numalign.config.settings import Compatibility
-from numalign.replay.compare import differences
+from numalign.replay.compare import Difference, differences
 from numalign.replay.driver import Driver
 from numalign.replay.excuses import scenario_excuse, sort_out
-from numalign.replay.expected import recorded_results
+from numalign.replay.expected import recorded_results, until_end
 from numalign.replay.history import History
 from numalign.replay.recordings import Json, Recording
 from numalign.replay.report import Result
+from numalign.replay.safe import safe_differences
+
+_Compare = Callable[[Json, Json, Json], Iterator[Difference]]
 
 
-async def replay_scenario(recording: Recording, driver: Driver) -> Result:
-    """Replay under `compatibility: kubelet`, where everything recorded must come again.
+async def replay_scenario(
+    recording: Recording, driver: Driver, compatibility: Compatibility
+) -> Result:
+    """Replay one scenario and compare it as `compatibility` asks.
 
-    Raises RecordingError for a scenario that cannot be understood.
+    Under `kubelet` everything recorded must come again, under `safe` what `safe_differences`
+    asks. Raises RecordingError for a scenario that cannot be understood.
     """
     scenario = recording.record
-    replayed = await History(scenario, driver, Compatibility.KUBELET).run()
-    recorded = recorded_results(scenario)
-    found = list(differences(*until_end(recorded, replayed)))
+    replayed = await History(scenario, driver, compatibility).run()
+    compare = _COMPARISONS[compatibility]
+    found = compare(scenario, recorded_results(scenario), replayed)
     failures, excused = sort_out(found, scenario_excuse(scenario))
     return Result(
         file=recording.file,
@@ -31,29 +39,11 @@ async def replay_scenario(recording: Recording, driver: Driver) -> Result:
     )
 
 
-def until_end(recorded: Json, replayed: Json) -> tuple[Json, Json]:
-    """Both results up to where the replay ended before its time, with the reason alone.
-
-    A history ends where a call fails or a start is refused, and what was recorded after that
-    says nothing.
-    """
-    steps = replayed.get("steps") or [{}]
-    reason = steps[-1].keys() & _ENDS
-    if not reason or "steps" not in recorded:
-        return recorded, replayed
-    last = {key: steps[-1][key] for key in steps[-1] if key in reason}
-    before = len(steps) - 1
-    recorded_last = recorded["steps"][before]
-    return (
-        {
-            **recorded,
-            "steps": [
-                *recorded["steps"][:before],
-                {key: value for key, value in recorded_last.items() if key in reason},
-            ],
-        },
-        {**replayed, "steps": [*steps[:before], last]},
-    )
+def _strictly(scenario: Json, recorded: Json, replayed: Json) -> Iterator[Difference]:  # noqa: ARG001 - a _Compare
+    return differences(*until_end(recorded, replayed))
 
 
-_ENDS = frozenset({"error", "start_error", "start_error_stage"})
+_COMPARISONS: dict[Compatibility, _Compare] = {
+    Compatibility.KUBELET: _strictly,
+    Compatibility.SAFE: safe_differences,
+}

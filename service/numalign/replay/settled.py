@@ -113,8 +113,8 @@ def _tables(machine: Json, dropped: list[Json], grouped: frozenset[int]) -> Json
         table = tables[nodes[0]]["memory"][block["type"]]
         table["reserved"] -= block["size"]
         table["free"] += block["size"]
-    for node in sorted(grouped):
-        for resource, table in tables.get(str(node), {"memory": {}})["memory"].items():
+    for member in sorted(grouped):
+        for resource, table in tables.get(str(member), {"memory": {}})["memory"].items():
             total = sums.setdefault(resource, {"reserved": 0, "free": 0})
             for key in total:
                 total[key] += table.pop(key)
