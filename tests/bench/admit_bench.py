@@ -7,6 +7,7 @@ that follows is not.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from tests.bench import floor
 from tests.bench.processes import (
+    WAIT_SECONDS,
     Unmeasurable,
     floor_command,
     running,
@@ -22,6 +24,8 @@ from tests.bench.processes import (
     until_serving,
 )
 from tests.integration.node_document import pod, write_document
+
+from grpc import StatusCode, aio
 
 from numalign.config.settings import Service
 from numalign.rpc.channel import open_channel
@@ -90,6 +94,7 @@ async def _compare(
         await call(b"")
         return time.perf_counter() - started
 
+    await admissions.until_decided()
     taken: tuple[list[float], list[float]] = ([], [])
     for number in range(warm_up + samples):
         for times, step in zip(taken, (floor_step, admissions.step), strict=True):
@@ -106,6 +111,19 @@ class Admissions:
     def __init__(self, stub: ad_grpc.AdmissionAsyncStub) -> None:
         self._stub = stub
         self._number = 0
+
+    async def until_decided(self) -> None:
+        """Wait until the services have found each other. Raises Unmeasurable if they do not."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while True:
+            try:
+                await self.step()
+            except aio.AioRpcError as error:
+                if error.code() != StatusCode.UNAVAILABLE or time.monotonic() > deadline:
+                    raise Unmeasurable(str(error)) from error
+                await asyncio.sleep(0.05)
+            else:
+                return
 
     async def step(self) -> float:
         """Admit one pod: the seconds that took. Raises Unmeasurable if it is refused."""

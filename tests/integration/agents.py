@@ -68,6 +68,12 @@ class Agent:
                 if error.code() == StatusCode.UNAVAILABLE:
                     await asyncio.sleep(0.005)
 
+    async def release_all(self) -> None:
+        """Release every pod, patiently."""
+        for uid in tuple(self.pods):
+            await self.stub.Release(ad.ReleaseRequest(pod_uid=uid), timeout=10.0)
+            del self.pods[uid]
+
     async def settle(self) -> None:
         """Make the calls again that have no answer and that an agent must repeat."""
         for uid in [uid for uid, known in self.pods.items() if known.starting]:

@@ -124,11 +124,9 @@ async def test_kills(
             except Exception as error:
                 error.add_note(f"kill {number}: {kill}\n{world.log_tail()}")
                 raise
-            assert faults == [], f"kill {number}: {kill}"
+            assert not faults, f"kill {number}: {kill}:\n" + "\n".join(faults)
         assert sum(agent.answered for agent in world.agents) > len(plan)
         for agent in world.agents:
-            agent.most_pods = 0
-            while agent.pods:
-                await agent.step()
+            await agent.release_all()
         assert await world.judge() == []
         assert await world.decides() == []
