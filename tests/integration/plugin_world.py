@@ -30,7 +30,7 @@ from numalign.v1 import types_pb2 as pb
 
 GPU = "example.com/gpu"
 NIC = "example.com/nic"
-PATIENCE = 20.0
+PATIENCE = 60.0
 ROOT = Path(__file__).parents[2]
 
 
