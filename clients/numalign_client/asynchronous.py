@@ -16,7 +16,7 @@ from numalign.v1.admission_pb2_grpc import AdmissionStub
 from numalign.v1.node_resources_pb2 import NodeResources
 from numalign_client.errors import error_of
 from numalign_client.target import DEFAULT_SOCKET, target_of
-from numalign_client.watching import WatchCursor
+from numalign_client.watching import PictureCursor, WatchCursor
 from numalign_client.wire import ADMIT, Explain, Pod, admit_bytes
 
 T = TypeVar("T")
@@ -157,6 +157,27 @@ class AsyncAdmissionClient:
         """What the node has, and what of it is free."""
         request = ad.GetNodeResourcesRequest()
         return (await _answer(self._stub.GetNodeResources(request, timeout=timeout))).resources
+
+    async def watch_node_resources(
+        self, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> AsyncGenerator[NodeResources]:
+        """What the node has now, and again whenever it is something else, without end.
+
+        An interrupted watch goes on by itself.
+        """
+        cursor = PictureCursor()
+        while True:
+            call = self._stub.WatchNodeResources(ad.WatchNodeResourcesRequest())
+            error = None
+            try:
+                async for response in call:
+                    if cursor.is_new(response.resources):
+                        yield response.resources
+            except aio.AioRpcError as failed:
+                error = error_of(failed)
+            finally:
+                call.cancel()
+            await sleep(cursor.interrupted(error))
 
     async def watch_assignments(
         self,

@@ -17,7 +17,7 @@ from numalign.v1.admission_pb2_grpc import AdmissionStub
 from numalign.v1.node_resources_pb2 import NodeResources
 from numalign_client.errors import error_of, failed_call
 from numalign_client.target import DEFAULT_SOCKET, target_of
-from numalign_client.watching import WatchCursor
+from numalign_client.watching import PictureCursor, WatchCursor
 from numalign_client.wire import ADMIT, Explain, Pod, admit_bytes
 
 
@@ -139,6 +139,28 @@ class AdmissionClient:
             return self._stub.GetNodeResources(
                 ad.GetNodeResourcesRequest(), timeout=timeout
             ).resources
+
+    def watch_node_resources(
+        self, *, sleep: Callable[[float], None] = time.sleep
+    ) -> Generator[NodeResources]:
+        """What the node has now, and again whenever it is something else, without end.
+
+        An interrupted watch goes on by itself. Ends by closing the iterator, or with
+        CallCancelled when the client is closed.
+        """
+        cursor = PictureCursor()
+        while True:
+            call = self._stub.WatchNodeResources(ad.WatchNodeResourcesRequest())
+            error = None
+            try:
+                for response in call:
+                    if cursor.is_new(response.resources):
+                        yield response.resources
+            except grpc.RpcError as failed:
+                error = error_of(failed_call(failed))
+            finally:
+                call.cancel()
+            sleep(cursor.interrupted(error))
 
     def watch_assignments(
         self, from_revision: int = 0, *, sleep: Callable[[float], None] = time.sleep

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from grpc import StatusCode
 
 from numalign.v1 import admission_pb2 as ad
+from numalign.v1.node_resources_pb2 import NodeResources
 from numalign_client.errors import AdmissionError, HistoryGone
 
 FIRST_WAIT = 0.1
@@ -65,5 +66,28 @@ class WatchCursor:
             raise error
         if self.revision == 0:
             self._listed = set()
+        wait, self._wait = self._wait, min(2 * self._wait, LONGEST_WAIT)
+        return wait
+
+
+class PictureCursor:
+    """Where a watch of whole pictures stands: each is told only if it is another than the last."""
+
+    def __init__(self) -> None:
+        self._told: NodeResources | None = None
+        self._wait = FIRST_WAIT
+
+    def is_new(self, picture: NodeResources) -> bool:
+        """Whether the caller is owed this picture; it counts as told then."""
+        self._wait = FIRST_WAIT
+        if picture == self._told:
+            return False
+        self._told = picture
+        return True
+
+    def interrupted(self, error: AdmissionError | None) -> float:
+        """As `WatchCursor.interrupted`."""
+        if error is not None and error.code not in _INTERRUPTIONS:
+            raise error
         wait, self._wait = self._wait, min(2 * self._wait, LONGEST_WAIT)
         return wait

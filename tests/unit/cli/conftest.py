@@ -21,6 +21,10 @@ _MESSAGES: dict[str, tuple[Any, Any]] = {
     "/numalign.v1.Admission/Admit": (ad.AdmitRequest, ad.AdmitResponse),
     "/numalign.v1.Admission/Release": (ad.ReleaseRequest, ad.ReleaseResponse),
     "/numalign.v1.Admission/ListAdmissions": (ad.ListAdmissionsRequest, ad.ListAdmissionsResponse),
+    "/numalign.v1.Admission/GetNodeResources": (
+        ad.GetNodeResourcesRequest,
+        ad.GetNodeResourcesResponse,
+    ),
     "/numalign.v1.TopologyManager/ListHintProviders": (
         tm.ListHintProvidersRequest,
         tm.ListHintProvidersResponse,

@@ -17,6 +17,7 @@ from numalign.cli.failure import describe_status, say
 from numalign.cli.options import current_reach, examples, output_option, reach_options
 from numalign.cli.output import emit, plain
 from numalign.cli.tables.admissions import admissions_table
+from numalign.cli.tables.node_resources import resources_tables
 from numalign.cli.tables.services import ServiceState, providers_table, services_table
 from numalign.cli.verdicts import Exit
 from numalign.config.settings import Service
@@ -25,6 +26,7 @@ from numalign.v1 import control_pb2 as ct
 from numalign.v1 import topology_pb2 as tm
 from numalign.v1.admission_pb2_grpc import AdmissionStub
 from numalign.v1.control_pb2_grpc import ControlStub
+from numalign.v1.node_resources_pb2 import NodeResources
 from numalign.v1.topology_pb2_grpc import TopologyManagerStub
 
 if TYPE_CHECKING:
@@ -43,18 +45,28 @@ class NodeStatus:
 
 @click.command(
     epilog=examples(
-        "numalign status", "numalign status --socket /run/numalign/admission.sock -o yaml"
+        "numalign status",
+        "numalign status --resources",
+        "numalign status --socket /run/numalign/admission.sock -o yaml",
     )
 )
 @click.option("--owner", default="", metavar="NAME", help="Only pods of this owner.")
+@click.option("--resources", is_flag=True, help="Show what each NUMA node has free instead.")
 @reach_options
 @output_option
-def status(owner: str) -> None:
+def status(owner: str, resources: bool) -> None:
     """Show who is admitted with what, and how services and hint providers stand.
+
+    With --resources, what each NUMA node has, what of it is free, and the most that one
+    container could get from that node alone.
 
     Exit codes: 0 if everything answered, 1 if not.
     """
     reach = current_reach()
+    if resources:
+        picture = run(read_resources(sockets_of(reach)[Service.ADMISSION], reach.timeout))
+        emit(plain(picture), lambda: resources_tables(picture))
+        return
     found = run(read_status(sockets_of(reach), owner, reach.timeout))
     emit(document_of(found), lambda: _draw(found))
     say(found.problems)
@@ -88,6 +100,15 @@ async def read_status(sockets: Mapping[Service, Path], owner: str, seconds: floa
         providers=None if isinstance(providers, str) else providers,
         problems=tuple(dict.fromkeys(problems)),
     )
+
+
+async def read_resources(socket: Path, seconds: float) -> NodeResources:
+    """What the node has. Raises AioRpcError, or Unreachable."""
+    async with channel_to(socket) as channel:
+        call = AdmissionStub(channel).GetNodeResources(
+            ad.GetNodeResourcesRequest(), timeout=seconds
+        )
+        return (await answer(Service.ADMISSION, socket, call)).resources
 
 
 def document_of(found: NodeStatus) -> dict[str, object]:
