@@ -44,18 +44,32 @@ from numalign.config.settings import Compatibility
     type=click.Path(path_type=Path),
     help="With `safe`: the differences that are allowed, with their reasons.",
 )
+@click.option(
+    "--write-differences",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write those that have a known cause as a file for --differences.",
+)
+@click.option(
+    "--state-directory",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where the services' state goes meanwhile; in memory by default.",
+)
 def replay(
     files: tuple[Path, ...],
     compatibility: str,
     processes: bool,
     jobs: int,
     differences: Path | None,
+    write_differences: Path | None,
+    state_directory: Path | None,
 ) -> None:
     """Replay recorded decisions through the services, and print every difference.
 
     A file is known by its records. The last line counts what passed, failed and is excused.
 
-    Exit codes: 0 nothing failed, 1 something did.
+    Exit codes: 0 nothing failed, 1 something did, 2 a file cannot be replayed.
     """
     from numalign.replay.command import replay_command  # noqa: PLC0415 - large, not for --help
 
@@ -66,5 +80,7 @@ def replay(
         jobs=jobs,
         differences_file=differences,
         output=sys.stdout,
+        state_directory=state_directory,
+        write_differences=write_differences,
     )
     click.get_current_context().exit(code)
