@@ -133,7 +133,14 @@ async def _serve_parts(
 
     def on_serving() -> None:
         for part in parts:
-            started.add(asyncio.ensure_future(part.serving()))
+            task = asyncio.ensure_future(part.serving())
+            task.add_done_callback(stop_if_failed)
+            started.add(task)
+
+    def stop_if_failed(task: asyncio.Future[None]) -> None:
+        # What failed is raised below, once everything has stopped in order.
+        if not task.cancelled() and task.exception() is not None:
+            process.stop()
 
     async def reload() -> None:
         await reloader.reload()
