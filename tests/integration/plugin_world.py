@@ -64,7 +64,9 @@ class Place:
         (path / f".{name}").write_text("\n".join(lines), encoding="utf-8")
         (path / f".{name}").rename(path / name)
 
-    def config(self, *, compatibility: str = "safe", **plugins: object) -> Path:
+    def config(
+        self, *, compatibility: str = "safe", provider_timeout: str = "5s", **plugins: object
+    ) -> Path:
         """Write a configuration of two NUMA nodes with four CPUs each."""
         machine = {
             "numa_nodes": [
@@ -88,6 +90,7 @@ class Place:
             "reservedSystemCPUs": "0",
             "numalign": {
                 "compatibility": compatibility,
+                "providerTimeout": provider_timeout,
                 "machine": machine,
                 "stateDirectory": str(self.root / "state"),
                 "runtimeDirectory": str(self.root / "run"),
