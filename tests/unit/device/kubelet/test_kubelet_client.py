@@ -62,9 +62,12 @@ class Answering:
     def __init__(self, code: StatusCode) -> None:
         self._code = code
 
-    def unary_unary(self, *args: Any, **kwargs: Any) -> Any:
-        async def call(request: Any, timeout: float) -> Any:
-            assert timeout == 0.5
+    def unary_unary(self, path: str, **options: Any) -> Any:
+        assert path.startswith("/v1.PodResourcesLister/")
+        assert "request_serializer" in options
+
+        async def call(request: Any, **limits: float) -> Any:
+            assert limits == {"timeout": 0.5}
             raise aio.AioRpcError(self._code, aio.Metadata(), aio.Metadata(), details="so")
 
         return call
