@@ -93,6 +93,10 @@ class DeviceEngine:
         self._layouts = layouts
         self._registered = inventory.registered()
 
+    def update_gates(self, gates: FeatureGates) -> None:
+        """Decide under `gates` from now on."""
+        self._gates = gates
+
     def with_inventory(self, inventory: Inventory) -> DeviceEngine:
         """Another engine like this one that decides over `inventory`."""
         return DeviceEngine(inventory, self._machine, self._gates, self._plugins, self._strategies)

@@ -17,16 +17,11 @@ from numalign.config.machine_source import read_machine
 from numalign.config.settings import Service, Settings
 from numalign.process.admission_part import admission_part
 from numalign.process.compatibility import strategies_of
-from numalign.process.control import (
-    ControlServicer,
-    ReadSettings,
-    Reloader,
-    control_registration,
-)
+from numalign.process.control import ControlServicer, control_registration
 from numalign.process.metrics import observe_commit, open_metrics
 from numalign.process.part import Part
+from numalign.process.provider_context import ProviderContext
 from numalign.process.provider_parts import (
-    ProviderContext,
     build_cpu_engine,
     build_device_engine,
     build_memory_engine,
@@ -35,7 +30,9 @@ from numalign.process.provider_parts import (
     memory_part,
     state_name,
 )
-from numalign.process.topology_part import TopologyContext, build_decider, topology_part
+from numalign.process.reload import ReadSettings, Reloader
+from numalign.process.topology_context import TopologyContext, build_decider
+from numalign.process.topology_part import topology_part
 from numalign.provider.pod_cache import PodCache
 from numalign.rpc.channel import open_channel, open_local_channel
 from numalign.rpc.local import LocalServer

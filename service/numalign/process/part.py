@@ -7,10 +7,12 @@ embedded way connects the parts of a process through local channels.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from numalign.config.settings import Service, Settings
+from numalign.process.change import Change
 from numalign.rpc.methods import Registration
 
 
@@ -24,8 +26,18 @@ def nothing_reported() -> tuple[str, ...]:
 
 
 async def nothing_changed(settings: Settings) -> tuple[str, ...]:  # noqa: ARG001 - a default
-    """A part that no setting changes while it runs."""
+    """Nothing that any setting changes while it runs."""
     return ()
+
+
+async def no_change(settings: Settings) -> Change:  # noqa: ARG001 - a default
+    """A part that no setting changes while it runs."""
+    return Change()
+
+
+def no_generation() -> int:
+    """A part that keeps no state, and so no count of its configurations."""
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +55,9 @@ class Part:
     - `registration` is its servicer, for a server of either kind;
     - `health_name` is the full name of its gRPC service, its name in grpc health;
     - `serving` is called once it can be reached;
-    - `reload` takes new settings and says which it applied, by path;
+    - `check` says what new settings would change, and raises ConfigError where it refuses them;
+    - `turn` keeps admissions out while it is held, if the part is who decides on them;
+    - `generation` is the number of the configuration in force, 0 where nobody counts;
     - `close` gives back what it holds, after the server has stopped;
     - `reports` says what was re-based, dropped or lost since the start;
     - `sockets` are served beside the service, in processes that serve sockets at all.
@@ -53,7 +67,9 @@ class Part:
     registration: Registration
     health_name: str
     serving: Callable[[], Awaitable[None]] = nothing
-    reload: Callable[[Settings], Awaitable[tuple[str, ...]]] = nothing_changed
+    check: Callable[[Settings], Awaitable[Change]] = no_change
+    turn: Callable[[], AbstractAsyncContextManager[None]] | None = None
+    generation: Callable[[], int] = no_generation
     close: Callable[[], Awaitable[None]] = nothing
     reports: Callable[[], tuple[str, ...]] = nothing_reported
     sockets: tuple[OwnSocket, ...] = field(default=())

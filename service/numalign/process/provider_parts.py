@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,45 +23,27 @@ from numalign.memory.messages import MemoryBooks
 from numalign.memory.observer import MemoryObserver
 from numalign.memory.policy_static import NAME as STATIC_MEMORY
 from numalign.memory.state import MemoryState
-from numalign.model.machine import Machine
-from numalign.process.compatibility import Strategies
 from numalign.process.device_backends import DeviceBackend, device_backend
+from numalign.process.generation import Generation
 from numalign.process.part import Part
+from numalign.process.provider_changes import Check, device_check, engine_check
+from numalign.process.provider_context import ProviderContext
 from numalign.process.traced_stores import provider_store
 from numalign.provider.engine import Engine
 from numalign.provider.ledger import Ledger, open_ledger
-from numalign.provider.pod_cache import PodCache
 from numalign.provider.servicer import (
-    Books,
     HintProviderServicer,
     Observer,
     SilentObserver,
 )
 from numalign.rpc.methods import Registration
 from numalign.store.database import Database
-from numalign.telemetry.metrics import Metrics
 from numalign.telemetry.resource_manager import ResourceManagerCounters
 from numalign.v1.hint_provider_pb2_grpc import add_HintProviderServicer_to_server
 
 S = TypeVar("S")
 
 HEALTH_NAME = "numalign.v1.HintProvider"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderContext:
-    """What every provider of a process is built from.
-
-    `durable` says whether a prepared part is synced by itself, which it must be unless the
-    Topology Manager's record is in the same file.
-    """
-
-    settings: Settings
-    machine: Machine
-    strategies: Strategies
-    pods: PodCache
-    durable: bool
-    metrics: Metrics
 
 
 def build_cpu_engine(context: ProviderContext) -> cpu.CpuEngine:
@@ -109,7 +92,33 @@ def build_device_engine(context: ProviderContext) -> tuple[device.DeviceEngine, 
 async def cpu_part(context: ProviderContext, engine: cpu.CpuEngine, database: Database) -> Part:
     """The CPU provider over its state. Raises StartError where the start check refuses."""
     ledger = await _ledger(context, engine, database)
-    return _part(Service.CPU, context, ledger, CpuBooks(engine), _cpu_observer(context, engine))
+    shares = _shares(context, engine.name)
+    servicer = HintProviderServicer(
+        ledger, CpuBooks(engine), _cpu_observer(context, engine, shares), context.pods
+    )
+
+    def build(now: ProviderContext) -> tuple[cpu.CpuEngine, Callable[[], None]]:
+        engine = build_cpu_engine(now)
+
+        def serve() -> None:
+            servicer.serve(CpuBooks(engine), _cpu_observer(now, engine, shares))
+
+        return engine, serve
+
+    return await _part(
+        Service.CPU,
+        context,
+        ledger,
+        servicer,
+        database,
+        lambda generation: engine_check(
+            context,
+            ledger,
+            generation,
+            settings_of=_cpu_settings,
+            build=build,
+        ),
+    )
 
 
 async def memory_part(
@@ -117,8 +126,33 @@ async def memory_part(
 ) -> Part:
     """The memory provider over its state. Raises StartError where the start check refuses."""
     ledger = await _ledger(context, engine, database)
-    observer = _memory_observer(context, engine)
-    return _part(Service.MEMORY, context, ledger, MemoryBooks(engine), observer)
+    shares = _shares(context, engine.name)
+    servicer = HintProviderServicer(
+        ledger, MemoryBooks(engine), _memory_observer(context, engine, shares), context.pods
+    )
+
+    def build(now: ProviderContext) -> tuple[memory.MemoryEngine, Callable[[], None]]:
+        engine = build_memory_engine(now)
+
+        def serve() -> None:
+            servicer.serve(MemoryBooks(engine), _memory_observer(now, engine, shares))
+
+        return engine, serve
+
+    return await _part(
+        Service.MEMORY,
+        context,
+        ledger,
+        servicer,
+        database,
+        lambda generation: engine_check(
+            context,
+            ledger,
+            generation,
+            settings_of=_memory_settings,
+            build=build,
+        ),
+    )
 
 
 async def device_part(
@@ -131,14 +165,22 @@ async def device_part(
     ledger = await _ledger(context, engine, database)
     life = backend.attach(engine, ledger)
     books, observer = DeviceBooks(engine), SilentObserver[DeviceState]()
+    servicer: HintProviderServicer[DeviceState]
     if life.look_at is None:
-        part = _part(Service.DEVICE, context, ledger, books, observer)
+        servicer = HintProviderServicer(ledger, books, observer, context.pods)
     else:
         from numalign.device.kubelet.servicer import LookingServicer  # noqa: PLC0415 - memory
 
-        looking = LookingServicer(ledger, books, observer, context.pods, life.look_at)
-        part = _part_of(Service.DEVICE, ledger, looking)
-    return replace(part, serving=life.serving, reload=life.reload, close=life.close)
+        servicer = LookingServicer(ledger, books, observer, context.pods, life.look_at)
+    part = await _part(
+        Service.DEVICE,
+        context,
+        ledger,
+        servicer,
+        database,
+        lambda generation: device_check(context, engine, life, generation),
+    )
+    return replace(part, serving=life.serving, close=life.close)
 
 
 async def _ledger(context: ProviderContext, engine: Engine[S], database: Database) -> Ledger[S]:
@@ -146,40 +188,54 @@ async def _ledger(context: ProviderContext, engine: Engine[S], database: Databas
     return await open_ledger(engine, store, context.strategies.cleanup(engine))
 
 
-def _part(
+async def _part(
     service: Service,
     context: ProviderContext,
     ledger: Ledger[S],
-    books: Books[S],
-    observer: Observer[S],
+    servicer: HintProviderServicer[S],
+    database: Database,
+    check: Callable[[Generation], Check],
 ) -> Part:
-    return _part_of(service, ledger, HintProviderServicer(ledger, books, observer, context.pods))
-
-
-def _part_of(service: Service, ledger: Ledger[S], servicer: HintProviderServicer[S]) -> Part:
+    generation = await Generation.open(database, context.settings)
     return Part(
         service=service,
         registration=Registration(add_HintProviderServicer_to_server, servicer),
         health_name=HEALTH_NAME,
         reports=lambda: ledger.reports,
+        check=check(generation),
+        generation=lambda: generation.number,
     )
 
 
-def _cpu_observer(context: ProviderContext, engine: cpu.CpuEngine) -> Observer[CpuState]:
+def _cpu_settings(settings: Settings) -> dict[str, object]:
+    return {
+        "cpuManagerPolicy": settings.cpu,
+        "topologyManagerPolicy": settings.topology,
+        "featureGates": settings.gates,
+    }
+
+
+def _memory_settings(settings: Settings) -> dict[str, object]:
+    return {"memoryManagerPolicy": settings.memory, "featureGates": settings.gates}
+
+
+def _cpu_observer(
+    context: ProviderContext, engine: cpu.CpuEngine, shares: ResourceManagerCounters | None
+) -> Observer[CpuState]:
     metrics = context.metrics
     if not metrics.enabled or not isinstance(engine.policy, StaticPolicy):
         return SilentObserver()
     gauges = context.strategies.cpu_gauges(engine, metrics)
-    return CpuObserver(engine.policy.setup, metrics, gauges, _shares(context, engine.name))
+    return CpuObserver(engine.policy.setup, metrics, gauges, shares)
 
 
 def _memory_observer(
-    context: ProviderContext, engine: memory.MemoryEngine
+    context: ProviderContext, engine: memory.MemoryEngine, shares: ResourceManagerCounters | None
 ) -> Observer[MemoryState]:
     metrics = context.metrics
     if not metrics.enabled or engine.policy_name != STATIC_MEMORY:
         return SilentObserver()
-    return MemoryObserver(context.settings.gates, metrics, _shares(context, engine.name))
+    return MemoryObserver(context.settings.gates, metrics, shares)
 
 
 def _shares(context: ProviderContext, resource: str) -> ResourceManagerCounters | None:

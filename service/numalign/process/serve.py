@@ -13,9 +13,10 @@ from pathlib import Path
 from numalign.config.loader import load_settings
 from numalign.config.settings import Address, Service, Settings
 from numalign.errors import NumalignError, StartError
-from numalign.process.control import ControlServicer, Reloader, control_registration
+from numalign.process.control import ControlServicer, control_registration
 from numalign.process.metrics import address_of, open_metrics
 from numalign.process.part import Part
+from numalign.process.reload import Reloader
 from numalign.rpc.channel import spans_ended
 from numalign.rpc.process import ServiceProcess
 from numalign.rpc.server import ServiceServer
@@ -141,6 +142,18 @@ async def _serve_parts(
         # What failed is raised below, once everything has stopped in order.
         if not task.cancelled() and task.exception() is not None:
             process.stop()
+
+    log = settings.log
+
+    def log_as_told(new: Settings) -> tuple[str, ...]:
+        nonlocal log
+        if new.log == log:
+            return ()
+        log = new.log
+        configure_logs(log.format.value, log.level.value)
+        return ("numalign.log",)
+
+    reloader.listeners.append(log_as_told)
 
     async def reload() -> None:
         await reloader.reload()

@@ -38,10 +38,12 @@ async def open_part(service: Service, settings: Settings, metrics: Metrics) -> P
 
 async def _topology(settings: Settings, metrics: Metrics) -> Part:
     from numalign.process.compatibility import strategies_of  # noqa: PLC0415 - memory
-    from numalign.process.topology_part import (  # noqa: PLC0415 - memory
-        PROVIDER_ORDER,
+    from numalign.process.topology_context import (  # noqa: PLC0415 - memory
         TopologyContext,
         build_decider,
+    )
+    from numalign.process.topology_part import (  # noqa: PLC0415 - memory
+        PROVIDER_ORDER,
         topology_part,
     )
     from numalign.provider.pod_cache import PodCache  # noqa: PLC0415 - memory
@@ -66,9 +68,10 @@ async def _topology(settings: Settings, metrics: Metrics) -> Part:
 async def _provider(service: Service, settings: Settings, metrics: Metrics) -> Part:
     from numalign.process import provider_parts as parts  # noqa: PLC0415 - memory
     from numalign.process.compatibility import strategies_of  # noqa: PLC0415 - memory
+    from numalign.process.provider_context import ProviderContext  # noqa: PLC0415 - memory
     from numalign.provider.pod_cache import PodCache  # noqa: PLC0415 - memory
 
-    context = parts.ProviderContext(
+    context = ProviderContext(
         settings=settings,
         machine=read_machine(settings.machine).machine,
         strategies=strategies_of(settings.compatibility),

@@ -4,39 +4,34 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grpc import aio
 
-from numalign.config.settings import Service, Settings
+from numalign.config.settings import Service
 from numalign.errors import NumalignError
-from numalign.model.machine import Machine
-from numalign.process.compatibility import Strategies
 from numalign.process.generation import Generation
 from numalign.process.part import Part
+from numalign.process.topology_changes import TopologyNode
+from numalign.process.topology_context import TopologyContext
 from numalign.process.traced_stores import admission_store
-from numalign.provider.pod_cache import PodCache
+from numalign.rpc.endpoint import provider_socket
 from numalign.rpc.methods import Registration
 from numalign.rpc.timed_channel import TimedChannel
 from numalign.store.database import Database
 from numalign.store.node_facts import NodeFacts
 from numalign.telemetry.logs import get_logger
 from numalign.telemetry.metrics import Metrics
-from numalign.telemetry.tracing import active_tracer
-from numalign.topology.construct import TopologyDecider, build_policy
+from numalign.topology.construct import TopologyDecider
 from numalign.topology.explainer import Explainer
 from numalign.topology.hint_store import HintStore
 from numalign.topology.manager import TopologyManager, restore_hints
-from numalign.topology.node_resources.collector import NodeResourcesCollector
-from numalign.topology.observer import DecisionObserver
 from numalign.topology.picture import Picture
 from numalign.topology.provider_handle import ProviderHandle
 from numalign.topology.records import Records
 from numalign.topology.registry import ProviderRegistry
-from numalign.topology.servicer import PolicyFacts, TopologyManagerServicer
+from numalign.topology.servicer import TopologyManagerServicer
 from numalign.topology.settlement import Settlement
-from numalign.topology.traced_policy import traced_scope
 from numalign.topology.turnstile import Turnstile
 from numalign.v1 import hint_provider_pb2_grpc as hp_grpc
 from numalign.v1 import topology_pb2 as tm
@@ -52,29 +47,6 @@ _log = get_logger("topology")
 
 Connect = Callable[[Path], aio.Channel]
 """Opens a channel to a socket."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopologyContext:
-    """What the Topology Manager is built from."""
-
-    settings: Settings
-    machine: Machine
-    strategies: Strategies
-    pods: PodCache
-    metrics: Metrics
-
-
-def build_decider(context: TopologyContext) -> TopologyDecider:
-    """Policy and scope. Raises StartError with the kubelet's text."""
-    settings = context.settings
-    decider = build_policy(
-        settings.topology, context.machine, settings.gates, context.strategies.node_limit
-    )
-    tracer = active_tracer()
-    if tracer is None:
-        return decider
-    return replace(decider, scope=traced_scope(decider.scope, tracer))
 
 
 async def topology_part(
@@ -124,25 +96,26 @@ async def topology_part(
         settlement=settlement,
         pods=context.pods,
     )
+    node = TopologyNode(
+        manager=manager,
+        records=records,
+        registry=registry,
+        turnstile=turnstile,
+        generation=generation,
+    )
+    telling = node.telling(context, decider)
     servicer = TopologyManagerServicer(
         manager=manager,
         records=records,
         registry=registry,
-        facts=PolicyFacts(
-            policy=settings.topology.policy,
-            scope=decider.scope.name,
-            options=settings.topology.policy_options,
-            numa_nodes=context.machine.node_ids(),
-            compatibility=settings.compatibility.value,
-            config_generation=generation.number,
-        ),
-        third_party=lambda request: _third_party(request, context, connect),
-        observer=DecisionObserver(context.metrics, decider.scope.name, lambda: turnstile.waiting),
+        facts=telling.facts,
+        third_party=lambda request: _third_party(request, node.provider_timeout, context, connect),
+        observer=telling.observer,
         pods=context.pods,
         default_owner=settings.owner,
-        resources=NodeResourcesCollector(records, registry, context.pods, settings.gates),
+        resources=telling.resources,
     )
-
+    node.serve(context, decider, servicer)
     settling: set[asyncio.Task[None]] = set()
 
     async def serving() -> None:
@@ -162,6 +135,9 @@ async def topology_part(
         serving=serving,
         close=close,
         reports=settlement.reports,
+        check=node.check,
+        turn=manager.reconfiguring,
+        generation=lambda: generation.number,
     )
 
 
@@ -207,12 +183,17 @@ def _handles(
 
 
 def _third_party(
-    request: tm.RegisterHintProviderRequest, context: TopologyContext, connect: Connect
+    request: tm.RegisterHintProviderRequest,
+    timeout: float,
+    context: TopologyContext,
+    connect: Connect,
 ) -> ProviderHandle:
-    timeout = context.settings.provider_timeout
     if request.HasField("timeout"):
         timeout = request.timeout.ToTimedelta().total_seconds()
-    path = Path(request.endpoint.removeprefix("unix://").removeprefix("unix:"))
+    settings = context.settings
+    path = provider_socket(
+        request.endpoint, (settings.runtime_directory, *settings.provider_directories)
+    )
     return ProviderHandle(
         name=request.name,
         endpoint=f"unix://{path}",

@@ -102,6 +102,7 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
 
     def serve(self, books: Books[S], observer: Observer[S]) -> None:
         """Tell the books in another way from now on: the ledger decides by another engine."""
+        self._observer.changed(self._ledger.state)
         self._books = books
         self._observer = observer
         observer.started(self._ledger.state)

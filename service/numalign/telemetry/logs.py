@@ -43,9 +43,14 @@ _bound: ContextVar[Mapping[str, str]] = ContextVar("numalign_log_fields", defaul
 Logger = structlog.typing.FilteringBoundLogger
 
 
+_loggers: list[Logger] = []
+"""The loggers of all modules, which live as long as the process."""
+
+
 def get_logger(name: str) -> Logger:
     """A logger whose lines carry `component=name`; `name` is the module's part of the service."""
     logger: Logger = structlog.get_logger(component=name)
+    _loggers.append(logger)
     return logger
 
 
@@ -69,6 +74,9 @@ def configure_logs(format_: str, level: str, stream: TextIO | None = None) -> No
         logger_factory=structlog.WriteLoggerFactory(file=stream),
         cache_logger_on_first_use=True,
     )
+    for logger in _loggers:
+        # What a logger has worked out on its first use is worked out anew.
+        vars(logger).pop("bind", None)
     root = logging.getLogger()
     for handler in [h for h in root.handlers if isinstance(h, _Forward)]:
         root.removeHandler(handler)

@@ -21,7 +21,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from numalign.errors import Deferred, FieldViolation, InvalidInput, NotPrepared, SpecChanged
+from numalign.errors import (
+    Deferred,
+    FieldViolation,
+    InvalidInput,
+    NotPrepared,
+    SpecChanged,
+    Unavailable,
+)
 from numalign.model.feature_gates import FeatureGates
 from numalign.model.hint import TopologyHint
 from numalign.model.ids import AdmissionId, PodUid
@@ -31,7 +38,7 @@ from numalign.model.qos import qos_class
 from numalign.provider.hint_messages import hint_from_message
 from numalign.provider.pod_cache import PodCache
 from numalign.store.carried import carried_through
-from numalign.telemetry.logs import log_fields
+from numalign.telemetry.logs import get_logger, log_fields
 from numalign.topology.fanout import Fanout
 from numalign.topology.hint_store import HintStore
 from numalign.topology.messages import containers_to_messages
@@ -49,6 +56,8 @@ from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import types_pb2 as pb
 
 T = TypeVar("T")
+
+_log = get_logger("topology")
 
 TAKEN_OVER = (
     "the record of admitted pods was lost; this pod keeps what the providers hold for it and was "
@@ -198,12 +207,18 @@ class TopologyManager:
 
     @asynccontextmanager
     async def reconfiguring(self) -> AsyncIterator[None]:
-        """Hold the node's turn with no admission open; settle with every provider after."""
+        """Hold the node's turn with no admission open; settle with every provider after.
+
+        A provider that does not answer then is settled with when it does.
+        """
         async with self._turnstile.turn():
             await all_delivered(self._registry.handles)
             yield
             self._registry.forget_processes()
-            await self._registry.ready(self._introduce)
+            try:
+                await self._registry.ready(self._introduce)
+            except Unavailable as error:
+                _log.warning("not settled after the change yet", error=str(error))
 
     def reconfigure(
         self, scope: Scope, gates: FeatureGates, explainer: Explainer, config_generation: int

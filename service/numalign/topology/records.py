@@ -115,6 +115,12 @@ class Records:
         """Record what an admitted pod holds now."""
         return await self._put(admitted, synced=False)
 
+    def keep(self, history_length: int) -> None:
+        """Keep as many changes for watchers as this from now on."""
+        if len(self._history) > history_length:
+            self._oldest = self._history[-history_length - 1].revision
+        self._history = deque(self._history, maxlen=history_length)
+
     async def release(self, pod_uids: Iterable[PodUid]) -> None:
         """Take pods out of the record; unknown ones are passed over."""
         async with self._changing:

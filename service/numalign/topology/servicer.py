@@ -80,6 +80,14 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
         self._default_owner = default_owner
         self._resources = resources
 
+    def reconfigure(
+        self, facts: PolicyFacts, observer: AdmissionObserver, resources: NodeResourcesCollector
+    ) -> None:
+        """Tell these, and of decisions to this observer, from now on."""
+        self._facts = facts
+        self._observer = observer
+        self._resources = resources
+
     async def Admit(
         self, request: tm.TopologyManagerAdmitRequest, context: Context
     ) -> tm.TopologyManagerAdmitResponse:

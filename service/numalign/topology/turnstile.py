@@ -19,7 +19,7 @@ class Turnstile:
 
     def __init__(self, depth: int) -> None:
         self._lock = asyncio.Lock()
-        self._depth = depth
+        self.depth = depth
         self._waiting = 0
 
     @property
@@ -30,7 +30,7 @@ class Turnstile:
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
         """Wait for a turn and hold it. Raises QueueFull when too many wait already."""
-        if self._lock.locked() and self._waiting >= self._depth:
+        if self._lock.locked() and self._waiting >= self.depth:
             raise QueueFull(f"{self._waiting} calls wait already, which is the configured bound")
         self._waiting += 1
         try:

@@ -15,7 +15,9 @@ from numalign.process.admission_part import admission_part
 from numalign.process.compatibility import strategies_of
 from numalign.process.metrics import open_metrics
 from numalign.process.part import Part
-from numalign.process.topology_part import TopologyContext, build_decider, topology_part
+from numalign.process.provider_context import ProviderContext
+from numalign.process.topology_context import TopologyContext, build_decider
+from numalign.process.topology_part import topology_part
 from numalign.provider.pod_cache import PodCache
 from numalign.rpc.channel import open_channel, open_local_channel
 from numalign.rpc.local import LocalServer
@@ -51,7 +53,7 @@ async def split_node(settings: Settings) -> AsyncIterator[SplitNode]:
     strategies = strategies_of(settings.compatibility)
     pods = PodCache()
     metrics = open_metrics(None, settings)
-    context = provider_parts.ProviderContext(
+    context = ProviderContext(
         settings=settings,
         machine=machine,
         strategies=strategies,
