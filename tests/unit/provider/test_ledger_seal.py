@@ -50,9 +50,11 @@ class World:
 
 @pytest.fixture(name="world")
 async def world_fixture(tmp_path: Path) -> AsyncIterator[World]:
-    database = Database.open(tmp_path, "device", report=[].append)
+    reports: list[str] = []
+    database = Database.open(tmp_path, "device", report=reports.append)
     yield World(database)
     await database.close()
+    assert reports == []
 
 
 async def test_left_unsealed_nothing_is_prepared_and_nobody_told(world: World) -> None:
