@@ -1,0 +1,334 @@
+"""A new configuration while pods run: in force for new pods, or nothing changed anywhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from grpc import StatusCode, aio
+from tests.integration.books import faults_of
+from tests.unit.process.observed_world import document, pod
+from tests.unit.process.split_node import split_node
+
+from numalign.config.loader import load_settings
+from numalign.config.settings import Service, Settings
+from numalign.process.node import Node
+from numalign.process.reload import Reloader
+from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import admission_pb2_grpc as ad_grpc
+from numalign.v1 import control_pb2 as ct
+from numalign.v1 import control_pb2_grpc as ct_grpc
+from numalign.v1 import hint_provider_pb2 as hp
+from numalign.v1 import hint_provider_pb2_grpc as hp_grpc
+from numalign.v1 import topology_pb2 as tm
+from numalign.v1 import topology_pb2_grpc as tm_grpc
+from numalign.v1 import types_pb2 as pb
+
+PROVIDERS = (Service.CPU, Service.MEMORY, Service.DEVICE)
+
+
+class World:
+    """A node, and the configuration file that it reads again."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._document = document(directory)
+        self._path = directory / "config.yaml"
+        self.node: Node
+
+    def write(self, numalign: dict[str, Any] | None = None, **kubelet: Any) -> None:
+        """Change keys of the file; None takes one away."""
+        self._document |= kubelet
+        self._document["numalign"] |= numalign or {}
+        kept = {key: value for key, value in self._document.items() if value is not None}
+        self._path.write_text(yaml.safe_dump(kept))
+
+    def read(self) -> Settings:
+        return load_settings(self._path, {}, False)
+
+    async def start(self) -> None:
+        self.node = await Node.open(self.read(), self.read)
+        await self.node.serving()
+        self.admission = ad_grpc.AdmissionStub(self.node.channel(Service.ADMISSION))
+        self.control = ct_grpc.ControlStub(self.node.channel(Service.CPU))
+
+    async def reload(
+        self, numalign: dict[str, Any] | None = None, **kubelet: Any
+    ) -> ct.ReloadResponse:
+        self.write(numalign, **kubelet)
+        return await self.control.Reload(ct.ReloadRequest())
+
+    async def admit(self, name: str, **asked: str) -> ad.AdmitResponse:
+        return await self.admission.Admit(ad.AdmitRequest(pod=pod(name, **asked)))
+
+    async def listed(self) -> dict[str, pb.AdmissionRecord]:
+        listing = await self.admission.ListAdmissions(ad.ListAdmissionsRequest())
+        return {record.name: record for record in listing.admissions}
+
+    async def policy(self) -> tm.GetPolicyResponse:
+        stub = tm_grpc.TopologyManagerStub(self.node.channel(Service.TOPOLOGY))
+        return await stub.GetPolicy(tm.GetPolicyRequest())
+
+    async def state(self, service: Service) -> hp.GetStateResponse:
+        stub = hp_grpc.HintProviderStub(self.node.channel(service))
+        return await stub.GetState(hp.GetStateRequest())
+
+    async def agree(self) -> None:
+        listing = await self.admission.ListAdmissions(ad.ListAdmissionsRequest())
+        assert faults_of(listing, [await self.state(service) for service in PROVIDERS]) == []
+
+
+@asynccontextmanager
+async def running(directory: Path, **kubelet: Any) -> AsyncIterator[World]:
+    world = World(directory)
+    world.write(**kubelet)
+    await world.start()
+    try:
+        yield world
+    finally:
+        await world.node.close()
+
+
+def cpus(answer: ad.AdmitResponse) -> str:
+    return answer.allocations[0].cpus
+
+
+async def test_from_no_cpu_policy_to_the_static_one(tmp_path: Path) -> None:
+    async with running(tmp_path, cpuManagerPolicy="none") as world:
+        old = await world.admit("running")
+        answer = await world.reload(cpuManagerPolicy="static")
+        new = await world.admit("new")
+        records = await world.listed()
+        status = await world.control.GetStatus(ct.GetStatusRequest())
+        await world.agree()
+
+    assert list(answer.applied) == ["cpuManagerPolicy"]
+    assert list(answer.needs_restart) == []
+    assert cpus(old) == ""
+    assert cpus(new) == "1,9"
+    assert list(records["running"].problems) == [
+        "cpu: container c: not pinned: asks for 2 exclusive CPUs, has none"
+    ]
+    assert list(records["new"].problems) == []
+    assert "the CPU policy is static, it was none" in status.reports
+    assert (
+        "pod uid-running, container c: not pinned: asks for 2 exclusive CPUs, has none"
+        in status.reports
+    )
+
+
+async def test_pods_know_the_configuration_that_placed_them(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        await world.admit("a")
+        before = await world.policy()
+        await world.reload(topologyManagerPolicy="best-effort", topologyManagerScope="pod")
+        await world.admit("b")
+        after = await world.policy()
+        records = await world.listed()
+        status = await world.control.GetStatus(ct.GetStatusRequest())
+
+    assert (before.policy, before.scope, before.config_generation) == (
+        "single-numa-node",
+        "container",
+        1,
+    )
+    assert (after.policy, after.scope, after.config_generation) == ("best-effort", "pod", 2)
+    assert status.config_generation == 2
+    assert records["a"].config_generation == 1
+    assert records["b"].config_generation == 2
+
+
+async def test_the_number_counts_over_restarts(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        assert (await world.policy()).config_generation == 1
+    async with running(tmp_path) as world:
+        assert (await world.policy()).config_generation == 1
+    async with running(tmp_path, topologyManagerPolicy="restricted") as world:
+        assert (await world.policy()).config_generation == 2
+        await world.reload(topologyManagerPolicy="best-effort")
+        await world.reload()
+        assert (await world.policy()).config_generation == 3
+
+
+async def test_another_topology_policy_decides_on_new_pods(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        refused = await world.admit("wide", cpu="10", gpu="0")
+        await world.reload(topologyManagerPolicy="best-effort")
+        admitted = await world.admit("wide", cpu="10", gpu="0")
+
+    assert refused.verdict == pb.VERDICT_REJECTED
+    assert admitted.verdict == pb.VERDICT_ADMITTED
+
+
+async def test_reserved_cpus_grow_over_free_ones(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        kept = await world.admit("a")
+        await world.reload(reservedSystemCPUs="0,8,2,10")
+        new = await world.admit("b")
+        records = await world.listed()
+        await world.agree()
+
+    assert cpus(kept) == "1,9"
+    assert records["a"].allocations[0].cpus == "1,9"
+    assert list(records["a"].problems) == []
+    assert cpus(new) == "3,11"
+
+
+async def test_reserved_cpus_grow_over_assigned_ones(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        await world.admit("a")
+        await world.admit("b")
+        watch = world.admission.WatchAssignments(ad.WatchAssignmentsRequest())
+        async for event in watch:
+            if event.HasField("synced"):
+                break
+        await world.reload(reservedSystemCPUs="0,1,8,9")
+        async for event in watch:
+            if event.changed.problems:
+                break
+        watch.cancel()
+        records = await world.listed()
+        again = await world.admit("a")
+        await world.agree()
+
+    problem = 'cpu: container c: CPUs "1,9": "1,9" reserved now'
+    assert event.changed.name == "a"
+    assert event.changed.allocations[0].cpus == ""
+    assert list(records["a"].problems) == [problem]
+    assert list(records["b"].problems) == []
+    assert records["b"].allocations[0].cpus == "2,10"
+    assert again.already_admitted
+    assert list(again.warnings) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "numalign", "why"),
+    [
+        pytest.param({"topologyManagerPolicy": "no-such"}, {}, "no-such", id="policy"),
+        pytest.param(
+            {"reservedSystemCPUs": "0,8", "cpuManagerPolicyOptions": {"no-such": "true"}},
+            {},
+            "no-such",
+            id="cpu-option",
+        ),
+        pytest.param(
+            {"reservedMemory": [{"numaNode": 7, "limits": {"memory": "1Gi"}}]},
+            {},
+            "memory",
+            id="memory-node",
+        ),
+        pytest.param(
+            {
+                "topologyManagerPolicy": "restricted",
+                "memoryManagerPolicy": "Static",
+                "reservedMemory": [{"numaNode": 0, "limits": {"memory": "3Gi"}}],
+            },
+            {},
+            "memory",
+            id="memory-sum",
+        ),
+    ],
+)
+async def test_a_wrong_configuration_leaves_everything_as_it_was(
+    tmp_path: Path, kubelet: dict[str, Any], numalign: dict[str, Any], why: str
+) -> None:
+    async with running(tmp_path) as world:
+        await world.admit("a")
+        books = [await world.state(service) for service in PROVIDERS]
+        policy = await world.policy()
+        with pytest.raises(aio.AioRpcError) as refused:
+            await world.reload(numalign, **kubelet)
+        after = [await world.state(service) for service in PROVIDERS]
+        policy_after = await world.policy()
+
+    assert refused.value.code() is StatusCode.FAILED_PRECONDITION
+    assert why in (refused.value.details() or "")
+    assert after == books
+    assert policy_after == policy
+
+
+async def test_what_needs_a_restart_is_named_until_it_is_taken_back(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        first = await world.reload({"compatibility": "kubelet", "queueDepth": 7})
+        second = await world.reload({"providerTimeout": "3s"})
+        third = await world.reload({"compatibility": "safe"})
+
+    assert list(first.applied) == ["numalign.queueDepth"]
+    assert list(first.needs_restart) == ["numalign.compatibility"]
+    assert list(second.applied) == ["numalign.providerTimeout"]
+    assert list(second.needs_restart) == ["numalign.compatibility"]
+    assert list(third.needs_restart) == []
+
+
+async def test_a_provider_that_reloads_alone_is_followed_by_the_record(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.write()
+    async with split_node(world.read()) as node, asyncio.timeout(10):
+        await node.admission.Admit(ad.AdmitRequest(pod=pod("a")))
+        watch = node.admission.WatchAssignments(ad.WatchAssignmentsRequest())
+        async for event in watch:
+            if event.HasField("synced"):
+                break
+        reloader = Reloader(world.read(), world.read, (node.parts[Service.CPU],))
+        world.write(reservedSystemCPUs="0,1,8,9", memoryManagerPolicy="None", reservedMemory=[])
+        answer = await reloader.reload()
+        async for event in watch:
+            if event.changed.problems:
+                break
+        watch.cancel()
+
+    assert list(answer.applied) == ["cpuManagerPolicy"]
+    assert list(answer.needs_restart) == []
+    assert event.changed.allocations[0].cpus == ""
+
+
+async def test_memory_that_was_not_booked_is_named_and_new_pods_book(tmp_path: Path) -> None:
+    async with running(tmp_path, memoryManagerPolicy="None", reservedMemory=None) as world:
+        await world.admit("old")
+        await world.reload(
+            memoryManagerPolicy="Static",
+            reservedMemory=[{"numaNode": 0, "limits": {"memory": "1Gi"}}],
+        )
+        new = await world.admit("new")
+        records = await world.listed()
+        await world.agree()
+
+    assert [block.size for block in new.allocations[0].memory] == [1 << 30]
+    assert list(records["old"].problems) == [
+        f"memory: container c: not booked: asks for {1 << 30} bytes of memory, has none"
+    ]
+
+
+async def test_admissions_go_on_while_the_configuration_changes(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+
+        async def churn(name: str) -> int:
+            admitted = 0
+            for number in range(15):
+                answer = await world.admit(f"{name}{number}", cpu="1", gpu="0")
+                if answer.verdict == pb.VERDICT_ADMITTED:
+                    admitted += 1
+                    release = ad.ReleaseRequest(pod_uid=f"uid-{name}{number}")
+                    await world.admission.Release(release)
+            return admitted
+
+        async def change() -> None:
+            for number in range(6):
+                policy = ("best-effort", "restricted")[number % 2]
+                reserved = ("0,8", "0,1,8,9")[number % 2]
+                await world.reload(topologyManagerPolicy=policy, reservedSystemCPUs=reserved)
+
+        kept = await world.admit("kept")
+        *admitted, _ = await asyncio.gather(churn("x"), churn("y"), churn("z"), change())
+        records = await world.listed()
+        await world.agree()
+
+    assert admitted == [15, 15, 15]
+    assert records.keys() == {"kept"}
+    assert cpus(kept) == "1,9"
+    assert list(records["kept"].problems) == ['cpu: container c: CPUs "1,9": "1,9" reserved now']
