@@ -29,8 +29,11 @@ _log = get_logger("rpc")
 _DEADLINE_SLACK = 0.02
 
 
-def guarded(method: Method, tracer: Tracer | None) -> Method:
+def guarded(method: Method, tracer: Tracer | None, longest: float | None = None) -> Method:
     """The method with its errors turned into statuses, and a span where there is a tracer.
+
+    `longest` is how many seconds a unary call has whose caller set no earlier deadline: the
+    calls it makes in turn get no more. Ending it then is the server's part (`call_clock`).
 
     An error that is not one of ours is logged with its traceback and answered as INTERNAL.
     Whatever a unary method binds to contextvars it must unbind, since a call inside the
@@ -40,14 +43,14 @@ def guarded(method: Method, tracer: Tracer | None) -> Method:
         stream = _stream(method.path, method.behaviour, follow=tracer is None)
         behaviour = stream if tracer is None else _traced_stream(method.path, stream, tracer)
     else:
-        unary = _unary(method.path, method.behaviour, follow=tracer is None)
+        unary = _unary(method.path, method.behaviour, longest, follow=tracer is None)
         behaviour = unary if tracer is None else _traced_unary(method.path, unary, tracer)
     return replace(method, behaviour=behaviour)
 
 
-def _unary(path: str, behaviour: Behaviour, *, follow: bool) -> Behaviour:
+def _unary(path: str, behaviour: Behaviour, longest: float | None, *, follow: bool) -> Behaviour:
     async def call(request: Any, context: Context) -> Any:
-        deadline = current_deadline.set(_deadline_of(context))
+        deadline = current_deadline.set(_deadline_of(context, longest))
         trace = current_trace.set(_trace_of(context)) if follow else None
         try:
             return await behaviour(request, context)
@@ -135,8 +138,10 @@ def _trace_of(context: Context) -> TraceContext | None:
     return trace_of(context.invocation_metadata() or ())
 
 
-def _deadline_of(context: Context) -> float | None:
+def _deadline_of(context: Context, longest: float | None = None) -> float | None:
     left: float | None = context.time_remaining()
+    if longest is not None and (left is None or left > longest):
+        left = longest
     return None if left is None else asyncio.get_running_loop().time() + left
 
 

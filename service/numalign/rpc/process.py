@@ -11,7 +11,7 @@ import signal
 from collections.abc import Awaitable, Callable, Sequence
 
 from numalign.errors import NumalignError
-from numalign.rpc.server import ServiceServer
+from numalign.rpc.grpc_server import GrpcServer
 from numalign.telemetry.logs import get_logger
 
 _log = get_logger("process")
@@ -29,7 +29,7 @@ class ServiceProcess:
 
     def __init__(
         self,
-        servers: Sequence[ServiceServer],
+        servers: Sequence[GrpcServer],
         *,
         grace: float,
         reload: Reload | None = None,
@@ -46,7 +46,7 @@ class ServiceProcess:
         self._hang_up = asyncio.Event()
 
     async def run(self) -> None:
-        """Listen, serve, stop. Raises what `ServiceServer.start` does, with nothing left open."""
+        """Listen, serve, stop. Raises what `GrpcServer.start` does, with nothing left open."""
         loop = asyncio.get_running_loop()
         for number in _STOP:
             loop.add_signal_handler(number, self.stop)
@@ -60,7 +60,7 @@ class ServiceProcess:
                 await self._stop_servers(0)
                 raise
             for server in self._servers:
-                _log.info("serving", socket=str(server.path), services=list(server.services))
+                _log.info("serving", address=server.address, services=list(server.services))
             if self._on_serving is not None:
                 self._on_serving()
             await self._stopping.wait()

@@ -7,9 +7,7 @@ would take a living server's socket away without asking.
 from __future__ import annotations
 
 import errno
-import grp
 import os
-import pwd
 import socket
 import stat
 from collections.abc import Iterator
@@ -18,6 +16,8 @@ from pathlib import Path
 
 from numalign.config.settings import SocketSettings
 from numalign.errors import ConfigError, StartError
+from numalign.rpc.access_list import let_through, restrict_socket
+from numalign.rpc.accounts import group_id, user_id
 
 LONGEST_PATH = 107
 """Bytes that the kernel takes for the path of a Unix socket."""
@@ -30,7 +30,8 @@ def claim(path: Path, settings: SocketSettings) -> None:
     """Make sure that a server can listen at `path`: its directory is there, its place is free.
 
     A socket on which nobody answers is removed. Raises ConfigError naming the path where it
-    can never work, and StartError where another server listens there now.
+    can never work or where any user could put another socket in its place, and StartError
+    where another server listens there now.
     """
     length = len(os.fsencode(path))
     if length > LONGEST_PATH:
@@ -40,14 +41,26 @@ def claim(path: Path, settings: SocketSettings) -> None:
     directory = path.parent
     try:
         if not directory.is_dir():
-            directory.mkdir(parents=True)
+            directory.mkdir(mode=_DIRECTORY_MODE, parents=True)
             directory.chmod(_DIRECTORY_MODE)
             give(directory, settings)
+        if directory.stat().st_mode & (stat.S_IWOTH | stat.S_ISVTX) == stat.S_IWOTH:
+            raise ConfigError(f"socket {path}: every user may replace what is in {directory}")
+        let_through(directory, *_allowed(settings))
         _remove_stale(path)
     except OSError as error:
         raise ConfigError(f"socket {path}: {error.strerror}") from error
     if not os.access(directory, os.W_OK | os.X_OK):
         raise ConfigError(f"socket {path}: {os.strerror(errno.EACCES)}")
+
+
+def guard(path: Path, settings: SocketSettings) -> None:
+    """Let those connect to a new socket whom the settings name, and nobody else.
+
+    Raises ConfigError naming an account that does not exist, or a list that cannot be kept.
+    """
+    give(path, settings)
+    restrict_socket(path, settings.mode, *_allowed(settings))
 
 
 def give(path: Path, settings: SocketSettings) -> None:
@@ -57,7 +70,8 @@ def give(path: Path, settings: SocketSettings) -> None:
     """
     if settings.owner is None and settings.group is None:
         return
-    owner, group = _user_id(settings.owner), _group_id(settings.group)
+    owner = _UNCHANGED if settings.owner is None else user_id(settings.owner)
+    group = _UNCHANGED if settings.group is None else group_id(settings.group)
     try:
         os.chown(path, owner, group)
     except OSError as error:
@@ -79,22 +93,8 @@ def created_with(mode: int) -> Iterator[None]:
         os.umask(before)
 
 
-def _user_id(owner: str | int | None) -> int:
-    if not isinstance(owner, str):
-        return _UNCHANGED if owner is None else owner
-    try:
-        return pwd.getpwnam(owner).pw_uid
-    except KeyError as error:
-        raise ConfigError(f"socket owner: no user {owner}") from error
-
-
-def _group_id(group: str | int | None) -> int:
-    if not isinstance(group, str):
-        return _UNCHANGED if group is None else group
-    try:
-        return grp.getgrnam(group).gr_gid
-    except KeyError as error:
-        raise ConfigError(f"socket group: no group {group}") from error
+def _allowed(settings: SocketSettings) -> tuple[list[int], list[int]]:
+    return [user_id(u) for u in settings.allow_uids], [group_id(g) for g in settings.allow_gids]
 
 
 def _remove_stale(path: Path) -> None:
