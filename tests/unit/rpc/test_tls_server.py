@@ -85,6 +85,14 @@ async def test_a_connection_that_never_speaks_is_closed(authority: Authority) ->
         await client.close()
 
 
+def damage(path: Path) -> None:
+    path.write_text("damaged")
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
 async def test_new_files_are_used_without_a_restart(
     authority: Authority, stranger: Authority, tmp_path: Path
 ) -> None:
@@ -95,12 +103,6 @@ async def test_new_files_are_used_without_a_restart(
             client_authority=Path(shutil.copy(files.client_authority, tmp_path / "ca.crt")),
         )
 
-    def damage() -> None:
-        (tmp_path / "tls.crt").write_text("damaged")
-
-    def remove() -> None:
-        (tmp_path / "tls.key").unlink()
-
     old, new = authority.issue("agent"), stranger.issue("agent")
     async with serving(put(authority.files("server"))) as port:
         assert await outcome(channel(port, authority, old)) is StatusCode.OK
@@ -108,25 +110,25 @@ async def test_new_files_are_used_without_a_restart(
         assert await outcome(channel(port, stranger, new)) is StatusCode.OK
         assert await outcome(channel(port, authority, old)) is StatusCode.UNAVAILABLE
         # What cannot be used does not take the place of what can.
-        damage()
+        damage(tmp_path / "tls.crt")
         assert await outcome(channel(port, stranger, new)) is StatusCode.OK
-        remove()
+        remove(tmp_path / "tls.key")
         assert await outcome(channel(port, stranger, new)) is StatusCode.OK
 
 
 @pytest.mark.parametrize(
-    ("damage", "message"),
+    ("state", "message"),
     [
-        pytest.param("unlink", "listen: .*/tls.key: No such file or directory", id="missing"),
+        pytest.param("missing", "listen: .*/tls.key: No such file or directory", id="missing"),
         pytest.param("empty", "listen: .*/tls.key holds no PEM", id="no PEM"),
     ],
 )
 async def test_files_that_cannot_be_used_at_start(
-    authority: Authority, tmp_path: Path, damage: str, message: str
+    authority: Authority, tmp_path: Path, state: str, message: str
 ) -> None:
     files = authority.files("server")
     key = Path(shutil.copy(files.key, tmp_path / "tls.key"))
-    if damage == "unlink":
+    if state == "missing":
         key.unlink()
     else:
         key.write_text("")
