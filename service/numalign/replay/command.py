@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -36,18 +37,30 @@ def replay_command(
     differences_file: Path | None = None,
     *,
     output: TextIO,
+    plugins: bool = False,
     state_directory: Path | None = None,
     write_differences: Path | None = None,
 ) -> int:
     """Replay every recording of `files`, print what differs and a summary; the exit code.
 
-    `processes` runs each service in a process of its own. `jobs` recordings are replayed at a
+    `processes` runs each service in a process of its own; with `plugins`, devices come from
+    real plugins in yet another one. `jobs` recordings are replayed at a
     time, in as many workers. `differences_file` holds the differences allowed for now;
     `write_differences` writes, as such a file, those with a known cause. State goes below
     `state_directory`, in memory by default.
     """
     try:
-        results = _results(files, compatibility, processes, jobs, state_directory)
+        base = state_directory or (_MEMORY if _MEMORY.is_dir() else None)
+        results = _results(
+            files,
+            Options(
+                compatibility=compatibility,
+                processes=processes,
+                directory=base or Path(tempfile.gettempdir()),
+                plugins=plugins,
+            ),
+            jobs,
+        )
         allowed = _allowed(differences_file)
         judged: list[Result] = []
         found: list[Result] = []
@@ -66,19 +79,9 @@ def replay_command(
     return FAILED if counts.failed else PASSED
 
 
-def _results(
-    files: Sequence[Path],
-    compatibility: Compatibility,
-    processes: bool,
-    jobs: int,
-    state_directory: Path | None,
-) -> Iterator[Result]:
-    base = state_directory or (_MEMORY if _MEMORY.is_dir() else None)
-    with tempfile.TemporaryDirectory(dir=base, prefix="numalign-replay-") as directory:
-        options = Options(
-            compatibility=compatibility, processes=processes, directory=Path(directory)
-        )
-        yield from replay_all(_recordings(files), options, jobs)
+def _results(files: Sequence[Path], options: Options, jobs: int) -> Iterator[Result]:
+    with tempfile.TemporaryDirectory(dir=options.directory, prefix="numalign-replay-") as made:
+        yield from replay_all(_recordings(files), replace(options, directory=Path(made)), jobs)
 
 
 def _recordings(files: Sequence[Path]) -> Iterator[Recording]:

@@ -18,15 +18,19 @@ _Compare = Callable[[Json, Json, Json], Iterator[Difference]]
 
 
 async def replay_scenario(
-    recording: Recording, driver: Driver, compatibility: Compatibility
+    recording: Recording,
+    driver: Driver,
+    compatibility: Compatibility,
+    read: Callable[[Json], Json] = lambda results: results,
 ) -> Result:
     """Replay one scenario and compare it as `compatibility` asks.
 
     Under `kubelet` everything recorded must come again, under `safe` what `safe_differences`
-    asks. Raises RecordingError for a scenario that cannot be understood.
+    asks. `read` puts results into the words of recordings. Raises RecordingError for a
+    scenario that cannot be understood.
     """
     scenario = recording.record
-    replayed = await History(scenario, driver, compatibility).run()
+    replayed = read(await History(scenario, driver, compatibility).run())
     compare = _COMPARISONS[compatibility]
     found = compare(scenario, recorded_results(scenario), replayed)
     failures, excused = sort_out(found, scenario_excuse(scenario))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from numalign.config.settings import Compatibility
 from numalign.replay.driver import Driver
 from numalign.replay.in_process import InProcess
 from numalign.replay.processes import Processes
+from numalign.replay.real_plugins import PluginProcess, RealPlugins, without_rpc_words
 from numalign.replay.recordings import Kind, Recording
 from numalign.replay.report import Result
 from numalign.replay.scenario import replay_scenario
@@ -24,11 +26,15 @@ from numalign.telemetry.logs import configure_logs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How scenarios are replayed. `directory` is where their state goes for the time."""
+    """How scenarios are replayed. `directory` is where their state goes for the time.
+
+    `plugins`: the devices come from real plugins.
+    """
 
     compatibility: Compatibility
     processes: bool
     directory: Path
+    plugins: bool = False
 
 
 def replay_batch(recordings: Sequence[Recording], options: Options) -> list[Result]:
@@ -38,14 +44,20 @@ def replay_batch(recordings: Sequence[Recording], options: Options) -> list[Resu
 
 
 async def _replay(recordings: Sequence[Recording], options: Options) -> list[Result]:
-    return [await _replay_one(recording, options) for recording in recordings]
+    with PluginProcess() if options.plugins else nullcontext() as plugins:
+        return [await _replay_one(recording, options, plugins) for recording in recordings]
 
 
-async def _replay_one(recording: Recording, options: Options) -> Result:
+async def _replay_one(
+    recording: Recording, options: Options, plugins: PluginProcess | None
+) -> Result:
     if recording.kind is not Kind.SCENARIO:
         return replay_unit(recording)
     with tempfile.TemporaryDirectory(dir=options.directory, prefix="r-") as directory:
         driver: Driver = (
             Processes(Path(directory)) if options.processes else InProcess(Path(directory))
         )
-        return await replay_scenario(recording, driver, options.compatibility)
+        if plugins is None:
+            return await replay_scenario(recording, driver, options.compatibility)
+        real = RealPlugins(driver, plugins, Path(directory) / "dp", options.compatibility)
+        return await replay_scenario(recording, real, options.compatibility, without_rpc_words)

@@ -32,6 +32,11 @@ from numalign.config.settings import Compatibility
     "--processes", is_flag=True, help="Five processes and their sockets, not one process."
 )
 @click.option(
+    "--plugins",
+    is_flag=True,
+    help="Devices come from real device plugins in a process of their own.",
+)
+@click.option(
     "-j",
     "--jobs",
     type=click.IntRange(min=1),
@@ -60,6 +65,7 @@ def replay(
     files: tuple[Path, ...],
     compatibility: str,
     processes: bool,
+    plugins: bool,
     jobs: int,
     differences: Path | None,
     write_differences: Path | None,
@@ -77,6 +83,7 @@ def replay(
         files=files,
         compatibility=Compatibility(compatibility),
         processes=processes,
+        plugins=plugins,
         jobs=jobs,
         differences_file=differences,
         output=sys.stdout,
