@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from numalign.config.settings import Compatibility
+from numalign.replay.batches import log_errors_only
 from numalign.replay.command import DEFAULT_JOBS, replay_command
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -38,6 +39,7 @@ def main(
     state_dir: Path | None,
 ) -> None:
     """Hold recordings against the services and compare everything recorded."""
+    log_errors_only()
     click.get_current_context().exit(
         replay_command(
             files,

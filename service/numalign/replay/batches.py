@@ -10,6 +10,7 @@ from functools import partial
 from numalign.replay.recordings import Kind, Recording
 from numalign.replay.report import Result
 from numalign.replay.worker import Options, replay_batch
+from numalign.telemetry.logs import configure_logs
 
 _SCENARIOS = 8
 """Scenarios of one batch; few enough that workers end at about the same time."""
@@ -30,13 +31,20 @@ def replay_all(recordings: Iterable[Recording], options: Options, jobs: int) -> 
         return
     # Spawned: a fork would take over threads of gRPC in the middle of what they do.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=jobs, mp_context=context) as workers:
+    with ProcessPoolExecutor(
+        max_workers=jobs, mp_context=context, initializer=log_errors_only
+    ) as workers:
         try:
             for results in workers.map(work, batches(recordings)):
                 yield from results
         except BaseException:
             workers.shutdown(cancel_futures=True)
             raise
+
+
+def log_errors_only() -> None:
+    """What services log of what they do says nothing here: the differences say it all."""
+    configure_logs("console", "error")
 
 
 def batches(recordings: Iterable[Recording]) -> Iterator[list[Recording]]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
-
-import yaml
 
 from numalign.config.settings import Compatibility
 from numalign.document.problems import DocumentError
@@ -99,8 +98,12 @@ def _allowed(path: Path | None) -> AllowedDifferences | None:
 
 
 def _write(path: Path, results: Sequence[Result]) -> None:
-    text = yaml.safe_dump(
-        document_of(results), sort_keys=False, allow_unicode=True, default_flow_style=None,
-        width=10_000,
-    )  # fmt: skip
-    path.write_text(text, encoding="utf-8")
+    """One row a line: JSON is YAML too, and a change of one row is a change of one line."""
+    lines = [
+        "# Where a safe node differs from the recordings of the kubelet, and by which rule.",
+        "# Written by `numalign replay --compatibility safe --write-differences`.",
+    ]
+    for scenario, rows in document_of(results).items():
+        lines.append(f"{scenario}:")
+        lines += [f"- {json.dumps(row, ensure_ascii=False)}" for row in rows]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -21,7 +21,6 @@ from numalign.replay.recordings import Kind, Recording
 from numalign.replay.report import Result
 from numalign.replay.scenario import replay_scenario
 from numalign.replay.unit.runner import replay_unit
-from numalign.telemetry.logs import configure_logs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +38,6 @@ class Options:
 
 def replay_batch(recordings: Sequence[Recording], options: Options) -> list[Result]:
     """The results, in order. Raises RecordingError for one that cannot be understood."""
-    configure_logs("console", "error")
     return asyncio.run(_replay(recordings, options))
 
 
