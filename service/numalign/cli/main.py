@@ -16,6 +16,10 @@ _LAZY = {
     "status": (f"{_COMMANDS}.status:status", "Show who is admitted and how the services stand."),
     "machine": (f"{_COMMANDS}.machine:machine", "Draw the NUMA map of the machine."),
     "providers": (f"{_COMMANDS}.providers:providers", "List the hint providers."),
+    "import": (
+        f"{_COMMANDS}.import_kubelet:import_",
+        "Take over what a kubelet has on this node.",
+    ),
     "config": (f"{_COMMANDS}.config:config", "Work with configuration files."),
     "replay": (f"{_COMMANDS}.replay:replay", "Hold recordings against the services."),
     "demo": (f"{_COMMANDS}.demo:demo", "Try it all on a made-up machine."),

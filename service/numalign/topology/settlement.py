@@ -107,7 +107,8 @@ class Settlement:
     ) -> None:
         held = _by_pod(taken.holdings)
         lost: dict[PodUid, list[hp.LostAllocation]] = {}
-        for batch in _batches(self._wanting(handle, held, handles)):
+        wanting = sorted(self._wanting(handle, held, handles), key=_is_wide)
+        for batch in _batches(wanting):
             request = self._request()
             request.recorded_pods.extend(batch)
             taken = await self._again(handle, request)
@@ -287,6 +288,12 @@ def _apps_first(record: pb.AdmissionRecord) -> list[pb.ContainerAllocation]:
     """What runs on comes before what has ended or will end."""
     ending = {c.name for c in record.containers if c.kind == pb.CONTAINER_KIND_INIT}
     return sorted(record.allocations, key=lambda allocation: allocation.container in ending)
+
+
+def _is_wide(recorded: hp.RecordedPod) -> bool:
+    """Whether the pod has memory over several nodes: it finds room where the others leave it."""
+    blocks = (*recorded.pod_allocation.memory, *(b for a in recorded.allocations for b in a.memory))
+    return any(len(block.numa_nodes) > 1 for block in blocks)
 
 
 def _batches(pods: Iterable[hp.RecordedPod]) -> Iterator[list[hp.RecordedPod]]:

@@ -1,0 +1,1 @@
+"""Taking over what a kubelet has on this node, from its state files."""
