@@ -246,3 +246,32 @@ async def test_a_start_that_fails_says_so(world: Place) -> None:
             await agent.prepared("p", "c0")
 
     assert "device plugin PreStartContainer rpc failed with err: rpc error" in str(failed.value)
+
+
+async def test_a_slow_start_holds_up_nobody_else(world: Place) -> None:
+    ready = asyncio.Event()
+
+    async def warm_up() -> None:
+        await ready.wait()
+
+    plugin = FakePlugin(
+        options=dp.DevicePluginOptions(pre_start_required=True),
+        before={"PreStartContainer": warm_up},
+    )
+    async with running(world, plugin, provider_timeout="1s") as (agent, _):
+        await agent.admit(pod("p", {"gpu": 1}))
+        starting = asyncio.ensure_future(agent.prepared("p", "c0"))
+
+        async def told() -> bool:
+            return "PreStartContainer" in [method for method, _ in plugin.asked]
+
+        await until(told, "the plugin makes the device ready")
+        other = await agent.admit(pod("q", {"gpu": 1}))
+        await asyncio.sleep(1.5)
+        waiting = not starting.done()
+        ready.set()
+        prepared = await starting
+
+    assert devices_of(other) == ["g1"]
+    assert waiting
+    assert prepared.edits.envs == {"A": "1"}

@@ -138,6 +138,12 @@ class HintProviderServicer(hp_grpc.HintProviderServicer):
                 self._provider.release(part.pod_uid)
         return hp.AbortResponse(instance_id=self._instance_id)
 
+    def PreStartContainer(
+        self, request: hp.HintProviderPreStartContainerRequest, context: Context
+    ) -> hp.HintProviderPreStartContainerResponse:
+        """Nothing to make ready, so nobody is told to ask (GetInfo)."""
+        return hp.HintProviderPreStartContainerResponse(instance_id=self._instance_id)
+
     def PrepareContainer(
         self, request: hp.HintProviderPrepareContainerRequest, context: Context
     ) -> hp.HintProviderPrepareContainerResponse:

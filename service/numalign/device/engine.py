@@ -17,7 +17,7 @@ from numalign.device.inventory import Inventory, restored
 from numalign.device.layout import DeviceLayout, is_same_layout, layout_of
 from numalign.device.plugin_calls import PluginCaller
 from numalign.device.ports import DevicePlugins, PluginError
-from numalign.device.pre_start import pre_start
+from numalign.device.pre_start import lacks_devices, pre_start
 from numalign.device.requests import container_requests, pod_requests
 from numalign.device.restore import restore
 from numalign.device.state import DeviceState, StoredDevices, with_written
@@ -313,6 +313,17 @@ class DeviceEngine:
         """Empty: devices belong to containers."""
         return PodHolding()
 
+    async def pre_start(self, state: DeviceState, pod: Pod, container: Container) -> None:
+        """Have the plugins that want it make the container's devices ready (DEV-41).
+
+        Comes before `prepare_container`, may take long, and changes nothing here. Raises
+        ContainerNotPrepared with the kubelet's text.
+        """
+        try:
+            await pre_start(state, pod, container, self._inventory, self._caller())
+        except PluginError as refused:
+            raise ContainerNotPrepared(str(refused)) from refused
+
     async def prepare_container(
         self,
         state: DeviceState,
@@ -322,17 +333,13 @@ class DeviceEngine:
         affinity: TopologyHint = NO_HINT,
         sources: Sources = _NO_SOURCES,
     ) -> tuple[DeviceState, Preparation]:
-        """What the plugins want in the container that is about to start (DEV-40..42).
+        """What the plugins want in the container that is about to start (DEV-40, DEV-42).
 
         An active pod's container that asks for devices and has none gets them now, under
         `affinity`. Raises ContainerNotPrepared with the kubelet's text, and DeviceFault.
         """
         caller = self._caller()
-        try:
-            missing = await pre_start(state, pod, container, self._inventory, caller)
-        except PluginError as refused:
-            raise ContainerNotPrepared(str(refused)) from refused
-        if missing:
+        if lacks_devices(state, pod, container, self._inventory):
             try:
                 taken = await self.allocate(state, pod, container, affinity, sources)
             except Deferred as deferred:

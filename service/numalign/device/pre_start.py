@@ -19,13 +19,12 @@ async def pre_start(
     container: Container,
     inventory: Inventory,
     caller: PluginCaller,
-) -> bool:
-    """Call PreStartContainer where a plugin wants it; whether some resource has no record.
+) -> None:
+    """Call PreStartContainer where a plugin wants it.
 
     Raises PluginError with the kubelet's text, also where a plugin wants the call and there
     is no record to call it with (DEV-T12).
     """
-    missing = False
     for resource, requested in container_requests(inventory, state, container).items():
         if requested == 0:
             continue
@@ -37,5 +36,11 @@ async def pre_start(
                     f"container {container.name}, resource {resource}"
                 )
             await caller.pre_start(resource, tuple(sorted(record.ids())))
-        missing = missing or record is None
-    return missing
+
+
+def lacks_devices(state: DeviceState, pod: Pod, container: Container, inventory: Inventory) -> bool:
+    """Whether the container asks for devices of a resource and has no record of it (DEV-40)."""
+    return any(
+        requested != 0 and state.record(pod.uid, container.name, resource) is None
+        for resource, requested in container_requests(inventory, state, container).items()
+    )

@@ -9,9 +9,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from numalign.config.settings import Settings
+from numalign.device.state import DeviceState
 from numalign.model.ids import AdmissionId
 from numalign.model.pod import Pod
 from numalign.process.part import nothing, nothing_changed
+from numalign.provider.servicer import PreStart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,10 +21,11 @@ class DeviceLife:
     """Callbacks; see the fields of `Part` by these names.
 
     `look_at` is awaited before the provider is asked about a pod; None: nothing is to be
-    looked up.
+    looked up. `pre_start` makes devices ready before a container starts; None: none needs it.
     """
 
     serving: Callable[[], Awaitable[None]] = nothing
     reload: Callable[[Settings], Awaitable[tuple[str, ...]]] = nothing_changed
     close: Callable[[], Awaitable[None]] = nothing
     look_at: Callable[[AdmissionId, Pod], Awaitable[None]] | None = None
+    pre_start: PreStart[DeviceState] | None = None

@@ -103,7 +103,7 @@ class HostBackend:
                 handlers = {PLUGIN_TYPE: DevicePluginHandler(self.plugins)}
                 self._run(PluginWatcher(watched, handlers).run())
 
-        return DeviceLife(serving=serving, close=self._close)
+        return DeviceLife(serving=serving, close=self._close, pre_start=engine.pre_start)
 
     def _now(self) -> float:
         return time.monotonic() - self._started

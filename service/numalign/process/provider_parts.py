@@ -167,7 +167,7 @@ async def device_part(
     books, observer = DeviceBooks(engine), SilentObserver[DeviceState]()
     servicer: HintProviderServicer[DeviceState]
     if life.look_at is None:
-        servicer = HintProviderServicer(ledger, books, observer, context.pods)
+        servicer = HintProviderServicer(ledger, books, observer, context.pods, life.pre_start)
     else:
         from numalign.device.kubelet.servicer import LookingServicer  # noqa: PLC0415 - memory
 

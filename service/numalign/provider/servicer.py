@@ -7,7 +7,7 @@ messages) comes in as `Books`.
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager
 from typing import Generic, Protocol, TypeVar
 
@@ -87,16 +87,26 @@ class SilentObserver(Generic[S]):
         """Nothing."""
 
 
+PreStart = Callable[[S, Pod, Container], Awaitable[None]]
+"""Makes ready what a container needs; see `DeviceEngine.pre_start`. Raises NotPrepared."""
+
+
 class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
     """Serves one ledger. The instance id is new with every servicer."""
 
     def __init__(
-        self, ledger: Ledger[S], books: Books[S], observer: Observer[S], pods: PodCache
+        self,
+        ledger: Ledger[S],
+        books: Books[S],
+        observer: Observer[S],
+        pods: PodCache,
+        pre_start: PreStart[S] | None = None,
     ) -> None:
         self._ledger = ledger
         self._books = books
         self._observer = observer
         self._pods = pods
+        self._pre_start = pre_start
         self._instance_id = uuid.uuid4().hex
         observer.started(ledger.state)
 
@@ -113,6 +123,7 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
             name=self._ledger.engine.name,
             resources=self._ledger.engine.resources(),
             instance_id=self._instance_id,
+            pre_starts=self._pre_start is not None,
         )
 
     async def GetTopologyHints(
@@ -260,6 +271,21 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
         await self._ledger.abort(AdmissionId(request.admission_id), keep=keep)
         self._observer.changed(self._ledger.state)
         return hp.AbortResponse(instance_id=self._instance_id)
+
+    async def PreStartContainer(
+        self, request: hp.HintProviderPreStartContainerRequest, context: Context
+    ) -> hp.HintProviderPreStartContainerResponse:
+        """Makes ready what a container needs; the books do not change."""
+        pod = self._pods.decode(request.pod)
+        container = _container(pod, request.container)
+        response = hp.HintProviderPreStartContainerResponse(instance_id=self._instance_id)
+        if self._pre_start is not None:
+            try:
+                with self._about(None, pod, container):
+                    await self._pre_start(self._ledger.state, pod, container)
+            except NotPrepared as refused:
+                response.failure.message = str(refused)
+        return response
 
     async def PrepareContainer(
         self, request: hp.HintProviderPrepareContainerRequest, context: Context

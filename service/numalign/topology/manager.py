@@ -43,6 +43,7 @@ from numalign.topology.fanout import Fanout
 from numalign.topology.hint_store import HintStore
 from numalign.topology.messages import containers_to_messages
 from numalign.topology.picture import Picture
+from numalign.topology.pre_start import pre_start
 from numalign.topology.provider_handle import ProviderFault, ProviderHandle
 from numalign.topology.reasons import unexpected_rejection
 from numalign.topology.records import Admitted, Records
@@ -168,6 +169,10 @@ class TopologyManager:
         async with self._turnstile.turn():
             admitted = self._records.require(pod_uid)
             self._require_container(admitted, container)
+            await self._registry.ready(self._introduce)
+        await pre_start(self._registry.handles, admitted.pod, container)
+        async with self._turnstile.turn():
+            admitted = self._records.require(pod_uid)
             await self._registry.ready(self._introduce)
             request = hp.HintProviderPrepareContainerRequest(pod=admitted.pod, container=container)
             parts = await self._each(lambda h: h.stub.PrepareContainer(request, timeout=h.timeout))

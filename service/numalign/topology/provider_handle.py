@@ -63,6 +63,7 @@ class ProviderHandle:
     instance_id: str = ""
     last_error: str = ""
     refitted: bool = False
+    pre_starts: bool = False
     _fitted: int = field(default=0, init=False)
     _outcome: asyncio.Task[None] | None = field(default=None, init=False)
     _later: asyncio.TimerHandle | None = field(default=None, init=False)
@@ -113,6 +114,7 @@ class ProviderHandle:
         """Ask who answers now and hand it the picture; after this it can be asked to decide."""
         info = await self.call(lambda: self.stub.GetInfo(hp.GetInfoRequest(), timeout=self.timeout))
         self.resources = tuple(info.resources)
+        self.pre_starts = info.pre_starts
         taken = await self.call(lambda: self.stub.Reconcile(picture, timeout=self.timeout))
         if taken.instance_id != info.instance_id:
             raise ProviderDown(self.name, "restarted while it was told the picture")

@@ -73,10 +73,13 @@ class GetInfoResponse(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     RESOURCES_FIELD_NUMBER: _builtins.int
     INSTANCE_ID_FIELD_NUMBER: _builtins.int
+    PRE_STARTS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name of the provider."""
     instance_id: _builtins.str
     """Changes whenever the provider starts anew."""
+    pre_starts: _builtins.bool
+    """Whether PreStartContainer is to be asked before every start of a container."""
     @_builtins.property
     def resources(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Resources that it serves; a trailing `*` is a prefix."""
@@ -87,10 +90,11 @@ class GetInfoResponse(_message.Message):
         name: _builtins.str = ...,
         resources: _abc.Iterable[_builtins.str] | None = ...,
         instance_id: _builtins.str = ...,
+        pre_starts: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["instance_id", b"instance_id", "name", b"name", "resources", b"resources"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["instance_id", b"instance_id", "name", b"name", "pre_starts", b"pre_starts", "resources", b"resources"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -663,6 +667,60 @@ class AbortResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AbortResponse: _TypeAlias = AbortResponse  # noqa: Y015
+
+@_typing.final
+class HintProviderPreStartContainerRequest(_message.Message):
+    """A container that is about to be created, whose resources are to be made ready."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POD_FIELD_NUMBER: _builtins.int
+    CONTAINER_FIELD_NUMBER: _builtins.int
+    pod: _builtins.bytes
+    """The serialised v1.Pod."""
+    container: _builtins.str
+    """Container name."""
+    def __init__(
+        self,
+        *,
+        pod: _builtins.bytes = ...,
+        container: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["container", b"container", "pod", b"pod"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HintProviderPreStartContainerRequest: _TypeAlias = HintProviderPreStartContainerRequest  # noqa: Y015
+
+@_typing.final
+class HintProviderPreStartContainerResponse(_message.Message):
+    """They are ready."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INSTANCE_ID_FIELD_NUMBER: _builtins.int
+    FAILURE_FIELD_NUMBER: _builtins.int
+    instance_id: _builtins.str
+    """The process that answers."""
+    @_builtins.property
+    def failure(self) -> Global___AllocationFailure:
+        """Why they cannot be; unset if they are."""
+
+    def __init__(
+        self,
+        *,
+        instance_id: _builtins.str = ...,
+        failure: Global___AllocationFailure | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["failure", b"failure"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["failure", b"failure", "instance_id", b"instance_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HintProviderPreStartContainerResponse: _TypeAlias = HintProviderPreStartContainerResponse  # noqa: Y015
 
 @_typing.final
 class HintProviderPrepareContainerRequest(_message.Message):

@@ -78,6 +78,11 @@ class HintProviderStub:
                 request_serializer=numalign_dot_v1_dot_hint__provider__pb2.AbortRequest.SerializeToString,
                 response_deserializer=numalign_dot_v1_dot_hint__provider__pb2.AbortResponse.FromString,
                 _registered_method=True)
+        self.PreStartContainer = channel.unary_unary(
+                '/numalign.v1.HintProvider/PreStartContainer',
+                request_serializer=numalign_dot_v1_dot_hint__provider__pb2.HintProviderPreStartContainerRequest.SerializeToString,
+                response_deserializer=numalign_dot_v1_dot_hint__provider__pb2.HintProviderPreStartContainerResponse.FromString,
+                _registered_method=True)
         self.PrepareContainer = channel.unary_unary(
                 '/numalign.v1.HintProvider/PrepareContainer',
                 request_serializer=numalign_dot_v1_dot_hint__provider__pb2.HintProviderPrepareContainerRequest.SerializeToString,
@@ -184,6 +189,14 @@ class HintProviderServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PreStartContainer(self, request, context):
+        """Makes ready what a container needs, which may take its time: other decisions go on
+        meanwhile. Asked before PrepareContainer, only of a provider whose GetInfo wants it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def PrepareContainer(self, request, context):
         """Says what is to be applied to a container before it starts.
         """
@@ -282,6 +295,11 @@ def add_HintProviderServicer_to_server(servicer, server):
                     servicer.Abort,
                     request_deserializer=numalign_dot_v1_dot_hint__provider__pb2.AbortRequest.FromString,
                     response_serializer=numalign_dot_v1_dot_hint__provider__pb2.AbortResponse.SerializeToString,
+            ),
+            'PreStartContainer': grpc.unary_unary_rpc_method_handler(
+                    servicer.PreStartContainer,
+                    request_deserializer=numalign_dot_v1_dot_hint__provider__pb2.HintProviderPreStartContainerRequest.FromString,
+                    response_serializer=numalign_dot_v1_dot_hint__provider__pb2.HintProviderPreStartContainerResponse.SerializeToString,
             ),
             'PrepareContainer': grpc.unary_unary_rpc_method_handler(
                     servicer.PrepareContainer,
@@ -544,6 +562,33 @@ class HintProvider:
             '/numalign.v1.HintProvider/Abort',
             numalign_dot_v1_dot_hint__provider__pb2.AbortRequest.SerializeToString,
             numalign_dot_v1_dot_hint__provider__pb2.AbortResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PreStartContainer(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/numalign.v1.HintProvider/PreStartContainer',
+            numalign_dot_v1_dot_hint__provider__pb2.HintProviderPreStartContainerRequest.SerializeToString,
+            numalign_dot_v1_dot_hint__provider__pb2.HintProviderPreStartContainerResponse.FromString,
             options,
             channel_credentials,
             insecure,

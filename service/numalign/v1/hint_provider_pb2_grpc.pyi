@@ -57,6 +57,10 @@ class HintProviderStub:
     """The admission is recorded: its part is final. Unknown ids are not an error."""
     Abort: _grpc.UnaryUnaryMultiCallable[_hint_provider_pb2.AbortRequest, _hint_provider_pb2.AbortResponse]
     """The admission is off: its part is taken back. Unknown ids are not an error."""
+    PreStartContainer: _grpc.UnaryUnaryMultiCallable[_hint_provider_pb2.HintProviderPreStartContainerRequest, _hint_provider_pb2.HintProviderPreStartContainerResponse]
+    """Makes ready what a container needs, which may take its time: other decisions go on
+    meanwhile. Asked before PrepareContainer, only of a provider whose GetInfo wants it.
+    """
     PrepareContainer: _grpc.UnaryUnaryMultiCallable[_hint_provider_pb2.HintProviderPrepareContainerRequest, _hint_provider_pb2.HintProviderPrepareContainerResponse]
     """Says what is to be applied to a container before it starts."""
     AddContainer: _grpc.UnaryUnaryMultiCallable[_hint_provider_pb2.HintProviderAddContainerRequest, _hint_provider_pb2.HintProviderAddContainerResponse]
@@ -101,6 +105,10 @@ class HintProviderAsyncStub(HintProviderStub):
     """The admission is recorded: its part is final. Unknown ids are not an error."""
     Abort: _aio.UnaryUnaryMultiCallable[_hint_provider_pb2.AbortRequest, _hint_provider_pb2.AbortResponse]  # type: ignore[assignment]
     """The admission is off: its part is taken back. Unknown ids are not an error."""
+    PreStartContainer: _aio.UnaryUnaryMultiCallable[_hint_provider_pb2.HintProviderPreStartContainerRequest, _hint_provider_pb2.HintProviderPreStartContainerResponse]  # type: ignore[assignment]
+    """Makes ready what a container needs, which may take its time: other decisions go on
+    meanwhile. Asked before PrepareContainer, only of a provider whose GetInfo wants it.
+    """
     PrepareContainer: _aio.UnaryUnaryMultiCallable[_hint_provider_pb2.HintProviderPrepareContainerRequest, _hint_provider_pb2.HintProviderPrepareContainerResponse]  # type: ignore[assignment]
     """Says what is to be applied to a container before it starts."""
     AddContainer: _aio.UnaryUnaryMultiCallable[_hint_provider_pb2.HintProviderAddContainerRequest, _hint_provider_pb2.HintProviderAddContainerResponse]  # type: ignore[assignment]
@@ -190,6 +198,16 @@ class HintProviderServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_hint_provider_pb2.AbortResponse, _abc.Awaitable[_hint_provider_pb2.AbortResponse]]:
         """The admission is off: its part is taken back. Unknown ids are not an error."""
+
+    @_abc_1.abstractmethod
+    def PreStartContainer(
+        self,
+        request: _hint_provider_pb2.HintProviderPreStartContainerRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_hint_provider_pb2.HintProviderPreStartContainerResponse, _abc.Awaitable[_hint_provider_pb2.HintProviderPreStartContainerResponse]]:
+        """Makes ready what a container needs, which may take its time: other decisions go on
+        meanwhile. Asked before PrepareContainer, only of a provider whose GetInfo wants it.
+        """
 
     @_abc_1.abstractmethod
     def PrepareContainer(

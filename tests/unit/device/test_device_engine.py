@@ -451,6 +451,7 @@ def test_pre_start_is_called_at_every_start_with_the_recorded_ids() -> None:
     plugins.told.clear()
 
     for _ in range(2):
+        run(world.pre_start(state, pod(app), app))
         run(world.prepare_container(state, pod(app), app))
 
     assert plugins.told == [("pre-start", GPU, ids("a", "b"))] * 2
@@ -463,12 +464,12 @@ def test_pre_start_errors_end_the_start() -> None:
     state = run(world.allocate(DeviceState(), pod(app), app, hint(0), Sources())).state
 
     with pytest.raises(ContainerNotPrepared) as refused:
-        run(world.prepare_container(state, pod(app), app))
+        run(world.pre_start(state, pod(app), app))
     assert str(refused.value) == "device plugin PreStartContainer rpc failed with err: cold"
 
     change(world, lambda i: plugin_disconnected(i, GPU, now=1.0))
     with pytest.raises(ContainerNotPrepared, match=f"endpoint {GPU} has been stopped"):
-        run(world.prepare_container(state, pod(app), app))
+        run(world.pre_start(state, pod(app), app))
 
 
 def test_a_reused_device_that_vanished_is_a_fault() -> None:

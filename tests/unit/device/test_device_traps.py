@@ -222,7 +222,7 @@ def test_t12_a_pod_admitted_as_a_whole_gets_devices_at_its_start() -> None:
 
     strict = engine(device("a", 0), options=PluginOptions(pre_start_required=True))
     with pytest.raises(ContainerNotPrepared) as refused:
-        run(strict.prepare_container(DeviceState(), who, who.containers[0]))
+        run(strict.pre_start(DeviceState(), who, who.containers[0]))
     assert str(refused.value) == (
         f"no devices found allocated in local cache for pod pod, container app, resource {GPU}"
     )

@@ -28,7 +28,7 @@ DIAL_SECONDS = 10.0
 """How long a plugin's socket may take to answer (DEV-10)."""
 
 PRE_START_SECONDS = 30.0
-"""How long a plugin may make devices ready (DEV-35)."""
+"""How long a plugin may make devices ready, which is no part of an admission (DEV-35)."""
 
 _SHARE = 0.9
 """Part of an admission's time that a plugin may take, so that its failure is still told."""
@@ -140,21 +140,19 @@ class PluginConnection:
     ) -> Answer:
         if self._closed.is_set():
             raise PluginError(texts.stopped(self.resource))
-        left = within(self._timeout)
-        limit = _SHARE * (self._timeout if left is None else left)
-        if own_limit is not None:
-            limit = min(limit, own_limit)
+        left = within(None if own_limit is not None else self._timeout)
+        limits = [own_limit, None if left is None else _SHARE * left]
+        limit = min(seconds for seconds in limits if seconds is not None)
         clock = asyncio.get_running_loop().time
         started = clock()
         try:
             return await method(request, timeout=limit)
         except aio.AioRpcError as error:
             late = error.code() is StatusCode.DEADLINE_EXCEEDED and clock() - started >= limit
-            raise PluginError(
-                texts.too_late(self.resource, name, limit)
-                if late
-                else texts.rpc_error(error.code().name, error.details() or "")
-            ) from error
+            if late and limit != own_limit:
+                raise PluginError(texts.too_late(self.resource, name, limit)) from error
+            details = "context deadline exceeded" if late else error.details() or ""
+            raise PluginError(texts.rpc_error(error.code().name, details)) from error
         except (aio.UsageError, asyncio.CancelledError) as error:
             # Closing the channel cancels the call, which is not the caller's cancellation.
             task = asyncio.current_task()

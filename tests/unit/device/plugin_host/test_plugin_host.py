@@ -131,7 +131,10 @@ async def test_a_call_that_fails(method: str, call: Call) -> None:
 
 
 @pytest.mark.parametrize(("method", "call"), CALLS)
-async def test_a_call_that_hangs_ends_before_the_admission_does(method: str, call: Call) -> None:
+async def test_a_call_that_hangs_ends_before_the_admission_does(
+    method: str, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "PRE_START_SECONDS", 0.5)
     plugin = FakePlugin(before={method: hang})
     async with hosting(limit=0.5) as world, served(plugin, world.directory / "p"):
         await world.host.connect(GPU, world.directory / "p")
@@ -142,7 +145,11 @@ async def test_a_call_that_hangs_ends_before_the_admission_does(method: str, cal
 
         assert asyncio.get_running_loop().time() - begun < 5.0
 
-    assert str(failed.value) == f"device plugin of {GPU} did not answer {method} within 0.45 s"
+    assert str(failed.value) == (
+        "rpc error: code = DeadlineExceeded desc = context deadline exceeded"
+        if method == "PreStartContainer"
+        else f"device plugin of {GPU} did not answer {method} within 0.45 s"
+    )
 
 
 @pytest.mark.parametrize(("method", "call"), CALLS)
