@@ -11,8 +11,9 @@ import functools
 import os
 import signal
 import sqlite3
+import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,9 @@ SETTLE = ("commit.entered", "abort.entered", "abort.done", "release.entered", "r
 FORGET = ("delete.entered", "delete.in-transaction", "delete.written")
 DOOR = ("door.entered", "door.answered")
 
+LOST = "a provider had lost something of"
+"""How a line of the log begins that no crash may lead to."""
+
 _writing: ContextVar[str] = ContextVar("writing", default="")
 
 
@@ -54,6 +58,7 @@ def install(plan: Path) -> None:
     _around(AdmissionStore, "delete", reached, "delete.entered", "delete.written")
     _around(AdmissionServicer, "Admit", reached, "door.entered", "door.answered")
     _inside_transactions(Database, reached)
+    _tell_of_losses(Ledger)
 
 
 def _watch(plan: Path) -> Reached:
@@ -112,3 +117,22 @@ def _inside_transactions(owner: Any, reached: Reached) -> None:
         defer(self, last(work))
 
     owner.write, owner.defer = writing, deferring
+
+
+def _tell_of_losses(owner: Any) -> None:
+    """Say it when a pod is given back something: then its provider had lost it."""
+    restore = owner.restore
+
+    @functools.wraps(restore)
+    async def telling(self: Any, pods: Iterable[Any]) -> Any:
+        recorded = tuple(pods)
+        held = [self.engine.holdings(self.state, each.pod_uid) for each in recorded]
+        result = await restore(self, recorded)
+        for before, each in zip(held, recorded, strict=True):
+            after = self.engine.holdings(self.state, each.pod_uid)
+            if after != before:
+                sys.stderr.write(f"{LOST} {each.pod_uid}: {before}, now {after}\n")
+                sys.stderr.flush()
+        return result
+
+    owner.restore = telling

@@ -18,6 +18,7 @@ from grpc import StatusCode, aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tests.integration.agents import Agent
 from tests.integration.books import faults_of
+from tests.integration.kill_points import LOST
 from tests.integration.node_document import pod, write_document
 
 from numalign.config.settings import Service
@@ -143,6 +144,9 @@ class World:
         listing = await self.admission.ListAdmissions(ad.ListAdmissionsRequest(), timeout=5)
         states = [await p.GetState(hp.GetStateRequest(), timeout=5) for p in self._providers]
         faults = faults_of(listing, states)
+        for process in self.processes:
+            lines = self._log(process).read_text().splitlines()
+            faults += [line for line in lines if line.startswith(LOST)]
         for agent in self.agents:
             faults += agent.check(listing)
         for service, channel in self._channels.items():
