@@ -28,11 +28,13 @@ PUBLISHED: Mapping[Service, tuple[MetricSpec, ...]] = {
         *_ALIGNMENT,
         *kubelet_metrics.RESOURCE_MANAGER,
         *own_metrics.STORE,
+        *own_metrics.OWNERS,
     ),
     Service.MEMORY: (
         *kubelet_metrics.MEMORY,
         *kubelet_metrics.RESOURCE_MANAGER,
         *own_metrics.STORE,
+        *own_metrics.OWNERS,
     ),
     Service.DEVICE: (
         *kubelet_metrics.DEVICE,

@@ -28,16 +28,19 @@ _EVERYWHERE = {
     "runtime_directory": "numalign.runtimeDirectory",
     "state_directory": "numalign.stateDirectory",
     "sockets": "numalign.sockets",
+    "limits": "numalign.limits",
     "endpoints": "numalign.endpoints",
     "metrics": "numalign.metrics",
     "log": "numalign.log",
 }
 _GATES = {"gates": "featureGates"}
+_OWNERS = {"second_owner": "numalign.secondOwner", "host_root": "numalign.hostRoot"}
 _TOPOLOGY = {"topology": "topologyManagerPolicy"}
 _OF_SERVICE = {
     Service.ADMISSION: {
         "owner": "numalign.owner",
         "pod_resources": "numalign.podResources",
+        "listen": "numalign.listen",
     },
     Service.TOPOLOGY: {
         **_GATES,
@@ -46,10 +49,11 @@ _OF_SERVICE = {
         "provider_timeout": "numalign.providerTimeout",
         "queue_depth": "numalign.queueDepth",
         "history_length": "numalign.historyLength",
+        "provider_directories": "numalign.providerDirectories",
         "owner": "numalign.owner",
     },
-    Service.CPU: {**_GATES, **_TOPOLOGY, "cpu": "cpuManagerPolicy"},
-    Service.MEMORY: {**_GATES, "memory": "memoryManagerPolicy"},
+    Service.CPU: {**_GATES, **_TOPOLOGY, **_OWNERS, "cpu": "cpuManagerPolicy"},
+    Service.MEMORY: {**_GATES, **_OWNERS, "memory": "memoryManagerPolicy"},
     Service.DEVICE: {
         **_GATES,
         "devices": "numalign.devices",

@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 
 from numalign.config.loader import load_settings
 from numalign.config.settings import Address, Service, Settings
 from numalign.errors import NumalignError, StartError
-from numalign.process.control import ControlServicer, control_registration
+from numalign.process.control import ControlServicer
 from numalign.process.metrics import address_of, open_metrics
 from numalign.process.part import Part
 from numalign.process.reload import Reloader
+from numalign.process.second_owner.watch import SecondOwnerWatch
+from numalign.process.servers import other_servers, service_servers
 from numalign.rpc.channel import spans_ended
+from numalign.rpc.grpc_server import GrpcServer
 from numalign.rpc.process import ServiceProcess
-from numalign.rpc.server import ServiceServer
 from numalign.telemetry.logs import configure_logs, get_logger
 from numalign.telemetry.metrics import Metrics
 from numalign.telemetry.tracing import active_tracer, start_tracing, stop_tracing
@@ -79,10 +81,12 @@ async def _run(service: Service | None, settings: Settings, read: Callable[[], S
 async def _run_all(settings: Settings, read: Callable[[], Settings]) -> None:
     from numalign.process.node import Node  # noqa: PLC0415 - memory of single services
 
+    owners = SecondOwnerWatch(settings, Service)
+    await owners.refuse_start()
     node = await Node.open(settings, read)
     try:
         async with _metrics_page(node.metrics, address_of(None, settings)):
-            await _serve_parts(node.parts, node.control, node.reloader, settings)
+            await _serve_parts(node.parts, node.reloader, owners, node.metrics, settings)
     finally:
         await node.close()
 
@@ -91,12 +95,13 @@ async def _run_one(service: Service, settings: Settings, read: Callable[[], Sett
     from numalign.process.single import open_part  # noqa: PLC0415 - memory of all in one
 
     metrics = open_metrics(service, settings)
+    owners = SecondOwnerWatch(settings, (service,))
+    await owners.refuse_start()
     part = await open_part(service, settings, metrics)
     try:
         reloader = Reloader(settings, read, (part,))
-        control = ControlServicer(reloader.reload, (part,), settings)
         async with _metrics_page(metrics, address_of(service, settings)):
-            await _serve_parts((part,), control, reloader, settings)
+            await _serve_parts((part,), reloader, owners, metrics, settings)
     finally:
         await part.close()
 
@@ -111,25 +116,21 @@ async def _metrics_page(metrics: Metrics, address: Address | None) -> AsyncItera
 
 
 async def _serve_parts(
-    parts: Sequence[Part], control: ControlServicer, reloader: Reloader, settings: Settings
+    parts: Sequence[Part],
+    reloader: Reloader,
+    owners: SecondOwnerWatch,
+    metrics: Metrics,
+    settings: Settings,
 ) -> None:
     for part in parts:
         for report in part.reports():
             _log.warning(report, provider=part.service.value)
-    servers = [
-        ServiceServer(
-            (part.registration, control_registration(control)),
-            settings.endpoints[part.service],
-            settings.sockets,
-            active_tracer(),
-        )
-        for part in parts
-    ]
-    servers += [
-        ServiceServer(own.registrations, own.path, settings.sockets, active_tracer())
-        for part in parts
-        for own in part.sockets
-    ]
+    parts = owners.reporting(parts)
+    control = ControlServicer(reloader.reload, parts, settings)
+    tracer = active_tracer()
+    by_service = service_servers(parts, control, settings, tracer)
+    servers = [*by_service.values(), *other_servers(parts, settings, tracer)]
+    owners.tell(metrics, {part.service: _health(by_service, part) for part in parts})
     started: set[asyncio.Task[None]] = set()
 
     def on_serving() -> None:
@@ -153,11 +154,22 @@ async def _serve_parts(
         configure_logs(log.format.value, log.level.value)
         return ("numalign.log",)
 
-    reloader.listeners.append(log_as_told)
+    reloader.listeners += [log_as_told, owners.reload]
 
     async def reload() -> None:
         await reloader.reload()
 
     process = ServiceProcess(servers, grace=GRACE_SECONDS, reload=reload, on_serving=on_serving)
-    await process.run()
+    watching = asyncio.create_task(owners.run())
+    watching.add_done_callback(stop_if_failed)
+    try:
+        await process.run()
+    finally:
+        watching.cancel()
     await asyncio.gather(*started)
+    with suppress(asyncio.CancelledError):
+        await watching
+
+
+def _health(servers: Mapping[Service, GrpcServer], part: Part) -> Callable[[bool], None]:
+    return lambda serving: servers[part.service].health.set_serving(serving, part.health_name)

@@ -67,6 +67,17 @@ STORE = (
 """Of every process that keeps state."""
 
 
+OWNERS = (
+    MetricSpec(
+        name="numalign_second_owners",
+        kind=Kind.GAUGE,
+        help="Others that were found to hand out the same resource on this node",
+        labels=("resource",),
+    ),
+)
+"""Of the services that hand out what a kubelet, a DRA driver or an NRI policy may too."""
+
+
 def all_metrics() -> tuple[MetricSpec, ...]:
     """Every metric that some service can publish, by name."""
     specs = (
@@ -81,5 +92,6 @@ def all_metrics() -> tuple[MetricSpec, ...]:
         *DECISIONS,
         *DEVICE_PLUGINS,
         *STORE,
+        *OWNERS,
     )
     return tuple(sorted(specs, key=lambda spec: spec.name))
