@@ -128,7 +128,7 @@ def pod_of(
     )
 
 
-STATIC_MEMORY = {
+STATIC_MEMORY: dict[str, Any] = {
     "topologyManagerPolicy": "best-effort",
     "memoryManagerPolicy": "Static",
     "reservedMemory": [{"numaNode": 0, "limits": {"memory": "1Gi"}}],
@@ -280,7 +280,7 @@ async def test_uc_20_a_running_pod_outlives_a_plugin_that_is_late(tmp_path: Path
         return [{"resource": GPU, "devices": listed, "plugin": plugin}]
 
     pod = pod_of("p", {"app": {GPU: "1"}}, init={"i": {GPU: "1"}})
-    settings = {"topologyManagerPolicy": "restricted"}
+    settings: dict[str, Any] = {"topologyManagerPolicy": "restricted"}
     async with started(tmp_path, machine(), devices("registered"), **settings) as node:
         first = await node.admit(pod)
         for name in ("i", "app"):
