@@ -49,9 +49,9 @@ class PluginProcess:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        self._process.wait()
+        # It ends when its standard input does; Popen closes that and waits.
+        with self._process:
+            pass
 
     async def do(self, command: Json) -> None:
         """Have something done and wait for it. Raises RuntimeError where it cannot be."""
