@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from grpc import StatusCode, aio
 from tests.bench import floor
 from tests.bench.processes import (
     WAIT_SECONDS,
@@ -24,8 +25,6 @@ from tests.bench.processes import (
     until_serving,
 )
 from tests.integration.node_document import pod, write_document
-
-from grpc import StatusCode, aio
 
 from numalign.config.settings import Service
 from numalign.rpc.channel import open_channel

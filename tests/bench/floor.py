@@ -22,8 +22,8 @@ from typing import Any, cast
 import grpc
 from grpc import aio
 
-from numalign.rpc import channel as product_channel
-from numalign.rpc import server as product_server
+from numalign.config.settings import LimitSettings
+from numalign.rpc import channel, grpc_server
 from numalign.rpc.channel import socket_target
 from numalign.store.database import Database
 
@@ -43,8 +43,8 @@ def socket_of(directory: Path, name: str) -> Path:
 
 def open_call(path: Path, method: str) -> Call:
     """A way to call a method of the process that listens at `path`."""
-    channel = aio.insecure_channel(socket_target(path), options=product_channel._OPTIONS)
-    return cast("Call", channel.unary_unary(f"/{SERVICE}/{method}"))
+    opened = aio.insecure_channel(socket_target(path), options=channel._OPTIONS)
+    return cast("Call", opened.unary_unary(f"/{SERVICE}/{method}"))
 
 
 def _nothing() -> Handler:
@@ -102,7 +102,7 @@ async def _serve(name: str, directory: Path) -> None:
         method: grpc.unary_unary_rpc_method_handler(handler)
         for method, handler in _handlers(name, directory).items()
     }
-    server = aio.server(options=product_server._OPTIONS)
+    server = aio.server(options=grpc_server._options(LimitSettings()))
     server.add_registered_method_handlers(SERVICE, handlers)
     server.add_insecure_port(socket_target(socket_of(directory, name)))
     await server.start()
