@@ -73,6 +73,7 @@ class DeviceEngine:
         self._plugins = plugins
         self._strategies = strategies
         self._layouts: dict[str, DeviceLayout] = {}
+        self._inventory = Inventory()
         self._no_devices = layout_of({}, self._machine_nodes)
         self.update_inventory(inventory)
 
@@ -86,7 +87,10 @@ class DeviceEngine:
         layouts = {}
         for name, resource in inventory.resources.items():
             layout = self._layouts.get(name)
-            if layout is None or not is_same_layout(layout, resource.devices):
+            if layout is None or (
+                resource.devices is not self._inventory.of(name).devices
+                and not is_same_layout(layout, resource.devices)
+            ):
                 layout = layout_of(resource.devices, self._machine_nodes)
             layouts[name] = layout
         self._inventory = inventory
