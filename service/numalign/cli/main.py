@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from numalign.cli.lazy_group import LazyGroup
@@ -52,4 +54,7 @@ def cli() -> None:
 
 def main() -> None:
     """The entry point of the command."""
+    # gRPC says on standard error what becomes of its connections. It reads this when it is
+    # imported, which commands do later.
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     cli(prog_name="numalign")

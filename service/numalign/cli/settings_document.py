@@ -11,6 +11,8 @@ from typing import Any
 
 from numalign.config.settings import (
     Address,
+    LimitSettings,
+    ListenSettings,
     MachineFile,
     MachineInline,
     MachineRoot,
@@ -61,8 +63,17 @@ def _extension(settings: Settings) -> dict[str, Any]:
                 "mode": f"{settings.sockets.mode:04o}",
                 "owner": settings.sockets.owner,
                 "group": settings.sockets.group,
+                "allow": {
+                    "uids": list(settings.sockets.allow_uids),
+                    "gids": list(settings.sockets.allow_gids),
+                },
             }
         ),
+        "limits": _limits(settings.limits),
+        "listen": [_listener(listener) for listener in settings.listen],
+        "providerDirectories": [str(path) for path in settings.provider_directories],
+        "secondOwner": settings.second_owner.value,
+        "hostRoot": str(settings.host_root),
         "endpoints": {service.value: str(path) for service, path in settings.endpoints.items()},
         "machine": _machine(settings.machine),
         "devices": [_resource(resource) for resource in settings.devices],
@@ -91,6 +102,28 @@ def _extension(settings: Settings) -> dict[str, Any]:
         ),
         "log": {"level": settings.log.level.value, "format": settings.log.format.value},
         "owner": settings.owner,
+    }
+
+
+def _limits(limits: LimitSettings) -> dict[str, Any]:
+    return {
+        "connections": limits.connections,
+        "calls": limits.calls,
+        "handshakeTimeout": _seconds(limits.handshake_timeout),
+        "requestTimeout": _seconds(limits.request_timeout),
+        "callTimeout": _seconds(limits.call_timeout),
+        "streamIdleTimeout": _seconds(limits.stream_idle_timeout),
+    }
+
+
+def _listener(listener: ListenSettings) -> dict[str, Any]:
+    return {
+        "address": _address(listener.address),
+        "tls": {
+            "cert": str(listener.tls.certificate),
+            "key": str(listener.tls.key),
+            "clientCA": str(listener.tls.client_authority),
+        },
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -134,3 +135,28 @@ def test_yaml_is_yaml(run: Run, tmp_path: Path) -> None:
     document = yaml.safe_load(run("-o", "yaml", "config", "check", str(path)).stdout)
 
     assert document["settings"]["cpuManagerPolicy"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [pytest.param(None, "ERROR", id="by default"), pytest.param("INFO", "INFO", id="as told")],
+)
+def test_what_grpc_says_is_settled_before_it_is_imported(given: str | None, used: str) -> None:
+    script = (
+        "import os, sys\n"
+        "from numalign.cli import main\n"
+        "assert 'grpc' not in sys.modules\n"
+        "main.cli = lambda **_: print(os.environ['GRPC_VERBOSITY'])\n"
+        "main.main()\n"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "GRPC_VERBOSITY"}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env=environment | ({} if given is None else {"GRPC_VERBOSITY": given}),
+    )
+
+    assert done.stdout == f"{used}\n"

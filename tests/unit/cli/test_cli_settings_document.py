@@ -28,7 +28,12 @@ reservedMemory: [{numaNode: 0, limits: {memory: 512Mi}}]
 maxPods: 50
 numalign:
   compatibility: kubelet
-  sockets: {mode: "0600", group: staff}
+  sockets: {mode: "0600", group: staff, allow: {uids: [agent, 7], gids: [9]}}
+  limits: {connections: 3, calls: 9, callTimeout: 1500ms}
+  listen: [{address: "[::1]:7443", tls: {cert: /tls/a.crt, key: /tls/a.key, clientCA: /tls/ca}}]
+  providerDirectories: [/run/others]
+  secondOwner: tolerate
+  hostRoot: /host
   endpoints: {cpu: /run/other/cpu.sock}
   machine:
     numa_nodes:
