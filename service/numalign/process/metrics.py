@@ -7,7 +7,7 @@ the start, and the counters of pod-level resource managers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
 
 from numalign.config.settings import Address, Service, Settings
 from numalign.telemetry import kubelet_metrics, own_metrics
@@ -73,6 +73,12 @@ def specs_of(services: Iterable[Service], settings: Settings) -> tuple[MetricSpe
         for spec in kubelet_metrics.RESOURCE_MANAGER:
             specs.pop(spec.name, None)
     return tuple(specs[name] for name in sorted(specs))
+
+
+def count_reports(metrics: Metrics, service: Service, reports: Callable[[], Sized]) -> None:
+    """Show how much a service reports of its state."""
+    gauge = metrics.gauge("numalign_state_reports").labels(service.value)
+    gauge.set_function(lambda: len(reports()))
 
 
 def observe_commit(metrics: Metrics) -> Callable[[float], None] | None:

@@ -18,7 +18,7 @@ from numalign.config.settings import Service, Settings
 from numalign.process.admission_part import admission_part
 from numalign.process.compatibility import strategies_of
 from numalign.process.control import ControlServicer, control_registration
-from numalign.process.metrics import observe_commit, open_metrics
+from numalign.process.metrics import count_reports, observe_commit, open_metrics
 from numalign.process.part import Part
 from numalign.process.provider_context import ProviderContext
 from numalign.process.provider_parts import (
@@ -115,6 +115,9 @@ class Node:
         except BaseException:
             await database.close()
             raise
+        for part in parts:
+            if part.service is not Service.ADMISSION:
+                count_reports(metrics, part.service, part.reports)
         reloader = Reloader(settings, read or (lambda: settings), parts)
         control = ControlServicer(reloader.reload, parts, settings)
         for part in parts:

@@ -115,7 +115,7 @@ async def cpu_part(context: ProviderContext, engine: cpu.CpuEngine, database: Da
             context,
             ledger,
             generation,
-            settings_of=_cpu_settings,
+            settings_of=cpu_settings,
             build=build,
         ),
     )
@@ -149,7 +149,7 @@ async def memory_part(
             context,
             ledger,
             generation,
-            settings_of=_memory_settings,
+            settings_of=memory_settings,
             build=build,
         ),
     )
@@ -207,7 +207,8 @@ async def _part(
     )
 
 
-def _cpu_settings(settings: Settings) -> dict[str, object]:
+def cpu_settings(settings: Settings) -> dict[str, object]:
+    """What the CPU engine is built from, by path."""
     return {
         "cpuManagerPolicy": settings.cpu,
         "topologyManagerPolicy": settings.topology,
@@ -215,7 +216,8 @@ def _cpu_settings(settings: Settings) -> dict[str, object]:
     }
 
 
-def _memory_settings(settings: Settings) -> dict[str, object]:
+def memory_settings(settings: Settings) -> dict[str, object]:
+    """What the memory engine is built from, by path."""
     return {"memoryManagerPolicy": settings.memory, "featureGates": settings.gates}
 
 

@@ -10,7 +10,7 @@ from grpc import aio
 
 from numalign.config.machine_source import read_machine
 from numalign.config.settings import Service, Settings
-from numalign.process.metrics import observe_commit
+from numalign.process.metrics import count_reports, observe_commit
 from numalign.process.part import Part
 from numalign.rpc.channel import open_channel
 from numalign.store.database import Database
@@ -126,7 +126,11 @@ async def _over_state(
         await part.close()
         await database.close()
 
-    return replace(part, close=close, reports=lambda: (*database.reports, *part.reports()))
+    def reports() -> tuple[str, ...]:
+        return (*database.reports, *part.reports())
+
+    count_reports(metrics, service, reports)
+    return replace(part, close=close, reports=reports)
 
 
 def _connect(path: Path) -> aio.Channel:

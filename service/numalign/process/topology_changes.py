@@ -83,11 +83,11 @@ class TopologyNode:
         self._context = context
         self._decider = decider
         self._servicer = servicer
-        self._in_force = InForce(_values(context.settings))
+        self._in_force = InForce(values_of(context.settings))
 
     async def check(self, settings: Settings) -> Change:
         """What `settings` would change. Raises ConfigError with the text of the start check."""
-        values = _values(settings)
+        values = values_of(settings)
         changed = self._in_force.changed(values)
         context = replace(self._context, settings=settings)
         decider = self._decider
@@ -121,7 +121,8 @@ class TopologyNode:
         self._servicer.reconfigure(telling.facts, telling.observer, telling.resources)
 
 
-def _values(settings: Settings) -> dict[str, object]:
+def values_of(settings: Settings) -> dict[str, object]:
+    """The settings that a running Topology Manager takes, by path."""
     return {
         "topologyManagerPolicy": settings.topology,
         "featureGates": settings.gates,

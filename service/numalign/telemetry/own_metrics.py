@@ -63,6 +63,12 @@ STORE = (
         help="Seconds that a synced transaction on the state file took",
         buckets=_CALL_SECONDS,
     ),
+    MetricSpec(
+        name="numalign_state_reports",
+        kind=Kind.GAUGE,
+        help="What was fitted, dropped or lost of the state since the start; status names each",
+        labels=("service",),
+    ),
 )
 """Of every process that keeps state."""
 

@@ -76,11 +76,12 @@ class Settlement:
 
     def reports(self) -> tuple[str, ...]:
         """A line for every stray."""
+        by_provider = sorted(dict(self._strays).items())  # the metrics page has its own thread
         return tuple(
             f"pod {uid}: not in the record, which was lost; the providers "
-            f"{', '.join(name for name, held in sorted(self._strays.items()) if uid in held)} "
+            f"{', '.join(name for name, held in by_provider if uid in held)} "
             "keep what it holds until an agent says what it is"
-            for uid in sorted(self.strays)
+            for uid in sorted({uid for _, held in by_provider for uid in held})
         )
 
     async def introduce(self, handle: ProviderHandle, others: Iterable[ProviderHandle]) -> None:

@@ -268,3 +268,15 @@ async def test_a_new_node_knows_that_its_record_is_whole(tmp_path: Path) -> None
     await node.close()
 
     assert reports == []
+
+
+async def test_what_is_reported_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "numalign.db").write_bytes(b"")
+
+    node = await Node.open(settings(tmp_path))
+    text = node.metrics.text()
+    await node.close()
+
+    assert 'numalign_state_reports{service="topology"} 1.0' in text
+    assert 'numalign_state_reports{service="cpu"} 0.0' in text
