@@ -19,11 +19,11 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from rich.console import Console
 from rich.table import Table
-from tests.bench import admit_bench, merge_bench, start_bench
+from tests.bench import admit_bench, footprint, merge_bench, start_bench
 from tests.bench.figures import Figure
 from tests.bench.processes import Unmeasurable
 
-PARTS = ("five", "one", "merge", "start")
+PARTS = ("five", "one", "merge", "start", "memory")
 
 
 def main() -> int:
@@ -95,7 +95,12 @@ def _start(options: argparse.Namespace) -> list[Figure]:
         return start_bench.measure(Path(directory))
 
 
-_MEASURES = {"five": _five, "one": _one, "merge": _merge, "start": _start}
+def _memory(options: argparse.Namespace) -> list[Figure]:
+    with tempfile.TemporaryDirectory(prefix="na-", dir=options.directory) as directory:
+        return footprint.measure(Path(directory))
+
+
+_MEASURES = {"five": _five, "one": _one, "merge": _merge, "start": _start, "memory": _memory}
 
 
 def _table(figures: list[Figure]) -> Table:
