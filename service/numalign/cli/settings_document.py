@@ -11,6 +11,7 @@ from typing import Any
 
 from numalign.config.settings import (
     Address,
+    ConfigzSettings,
     LimitSettings,
     ListenSettings,
     MachineFile,
@@ -74,6 +75,7 @@ def _extension(settings: Settings) -> dict[str, Any]:
         "providerDirectories": [str(path) for path in settings.provider_directories],
         "secondOwner": settings.second_owner.value,
         "hostRoot": str(settings.host_root),
+        "kubeletConfigz": _configz(settings.kubelet_configz),
         "endpoints": {service.value: str(path) for service, path in settings.endpoints.items()},
         "machine": _machine(settings.machine),
         "devices": [_resource(resource) for resource in settings.devices],
@@ -114,6 +116,13 @@ def _limits(limits: LimitSettings) -> dict[str, Any]:
         "callTimeout": _seconds(limits.call_timeout),
         "streamIdleTimeout": _seconds(limits.stream_idle_timeout),
     }
+
+
+def _configz(configz: ConfigzSettings | None) -> dict[str, Any] | None:
+    if configz is None:
+        return None
+    files = {"tokenFile": configz.token, "caFile": configz.authority}
+    return {"url": configz.url, **{key: str(path) for key, path in files.items() if path}}
 
 
 def _listener(listener: ListenSettings) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from numalign.config.configz import read_configz
 from numalign.config.defaults import Defaults
 from numalign.config.device_plugins import read_device_plugins
 from numalign.config.inventory import read_inventory
@@ -25,6 +26,7 @@ from numalign.config.serving import (
 )
 from numalign.config.settings import (
     Compatibility,
+    ConfigzSettings,
     DevicePluginSettings,
     DeviceSource,
     FailurePolicy,
@@ -55,7 +57,7 @@ EXTENSION_KEYS = (
     "machine", "devices", "devicePlugins", "nodeAllocatableReservation", "providers",
     "providerTimeout",
     "queueDepth", "historyLength", "metrics", "log", "owner", "podResources", "limits", "listen",
-    "providerDirectories", "secondOwner", "hostRoot",
+    "providerDirectories", "secondOwner", "hostRoot", "kubeletConfigz",
 )  # fmt: skip
 
 DEFAULT_PROVIDER_TIMEOUT = 5.0
@@ -83,6 +85,7 @@ class Extension:
     provider_directories: tuple[Path, ...]
     second_owner: SecondOwner
     host_root: Path
+    kubelet_configz: ConfigzSettings | None
     machine: MachineSource
     devices: tuple[StaticResource, ...]
     device_plugins: DevicePluginSettings
@@ -115,6 +118,7 @@ def read_extension(section: Section, defaults: Defaults) -> Extension:
         provider_directories=_directories(section, "providerDirectories"),
         second_owner=section.choice("secondOwner", SecondOwner.REFUSE),
         host_root=_directory(section, "hostRoot", Path("/")),
+        kubelet_configz=read_configz(section, "kubeletConfigz", defaults.base_directory),
         machine=_machine(section, defaults.base_directory),
         devices=_devices(section, defaults),
         device_plugins=_device_plugins(section),

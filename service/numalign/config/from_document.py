@@ -74,6 +74,7 @@ def settings_from_document(document: object, defaults: Defaults) -> Settings:
         provider_directories=extension.provider_directories,
         second_owner=extension.second_owner,
         host_root=extension.host_root,
+        kubelet_configz=extension.kubelet_configz,
         metrics=extension.metrics,
         log=extension.log,
         kubelet=_kubelet_keys(document),

@@ -160,6 +160,15 @@ class ListenSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigzSettings:
+    """How to ask the kubelet for its configuration: an URL, and files with token and CA."""
+
+    url: str
+    token: Path | None = None
+    authority: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsSettings:
     """Where metrics are served: `address` unless a service has its own; None is nowhere."""
 
@@ -245,6 +254,7 @@ class Settings:
     provider_directories: tuple[Path, ...]
     second_owner: SecondOwner
     host_root: Path
+    kubelet_configz: ConfigzSettings | None
     metrics: MetricsSettings
     log: LogSettings
     kubelet: Mapping[str, object]

@@ -34,7 +34,11 @@ _EVERYWHERE = {
     "log": "numalign.log",
 }
 _GATES = {"gates": "featureGates"}
-_OWNERS = {"second_owner": "numalign.secondOwner", "host_root": "numalign.hostRoot"}
+_OWNERS = {
+    "second_owner": "numalign.secondOwner",
+    "host_root": "numalign.hostRoot",
+    "kubelet_configz": "numalign.kubeletConfigz",
+}
 _TOPOLOGY = {"topology": "topologyManagerPolicy"}
 _OF_SERVICE = {
     Service.ADMISSION: {

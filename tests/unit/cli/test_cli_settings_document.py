@@ -34,6 +34,7 @@ numalign:
   providerDirectories: [/run/others]
   secondOwner: tolerate
   hostRoot: /host
+  kubeletConfigz: {url: "https://h/configz", tokenFile: /t, caFile: /ca}
   endpoints: {cpu: /run/other/cpu.sock}
   machine:
     numa_nodes:

@@ -74,6 +74,19 @@ TLS = "tls: {cert: a, key: b, clientCA: c}"
             id="relative root",
         ),
         pytest.param(
+            'kubeletConfigz: {url: "file:///etc/passwd"}',
+            'numalign.kubeletConfigz.url: must be an http or https URL, not "file:///etc/passwd"',
+            id="a file as an URL",
+        ),
+        pytest.param(
+            'kubeletConfigz: {url: "http://127.0.0.1/configz", tokenFile: t}',
+            "numalign.kubeletConfigz.tokenFile: goes with an https URL only",
+            id="a token in the clear",
+        ),
+        pytest.param(
+            "kubeletConfigz: {}", "numalign.kubeletConfigz.url: must be given", id="no URL"
+        ),
+        pytest.param(
             "secondOwner: fight",
             'numalign.secondOwner: must be one of "refuse", "tolerate", not "fight"',
             id="unknown choice",

@@ -14,6 +14,7 @@ from numalign.config.from_document import settings_from_document
 from numalign.config.settings import (
     Address,
     Compatibility,
+    ConfigzSettings,
     DevicePluginSettings,
     DeviceSource,
     FailurePolicy,
@@ -59,6 +60,7 @@ numalign:
   providerDirectories: [/run/providers]
   secondOwner: tolerate
   hostRoot: /host
+  kubeletConfigz: {url: "https://127.0.0.1:10250/configz", tokenFile: token}
   endpoints: {cpu: /run/b/cpu.sock, memory: "unix:///run/b/memory.sock"}
   machine: {root: captured}
   devices:
@@ -120,6 +122,9 @@ def test_whole_section(settings: Read) -> None:
     )
     assert read.provider_directories == (Path("/run/providers"),)
     assert (read.second_owner, read.host_root) == (SecondOwner.TOLERATE, Path("/host"))
+    assert read.kubelet_configz == ConfigzSettings(
+        url="https://127.0.0.1:10250/configz", token=Path("/etc/numalign/token")
+    )
     assert read.endpoints == {
         Service.ADMISSION: Path("/run/a/admission.sock"),
         Service.TOPOLOGY: Path("/run/a/topology.sock"),

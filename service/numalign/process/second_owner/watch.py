@@ -46,11 +46,11 @@ class SecondOwnerWatch:
         self,
         settings: Settings,
         services: Iterable[Service],
-        look: Look = lambda settings: read_facts(settings.host_root),
+        look: Look | None = None,
     ) -> None:
         self._settings = settings
         self._resources = tuple(_WATCHED[s] for s in services if s in _WATCHED)
-        self._look = look
+        self._look = look or _look
         self._owners: tuple[SecondOwner, ...] = ()
         self._unreadable: tuple[str, ...] = ()
         self._look_now = asyncio.Event()
@@ -94,6 +94,7 @@ class SecondOwnerWatch:
         old, self._settings = self._settings, settings
         self._look_now.set()
         changed = {
+            "numalign.kubeletConfigz": old.kubelet_configz != settings.kubelet_configz,
             "numalign.hostRoot": old.host_root != settings.host_root,
             "numalign.secondOwner": old.second_owner != settings.second_owner,
         }
@@ -141,6 +142,21 @@ class SecondOwnerWatch:
             if resource in self._set_serving and usable is not self._usable.get(resource, True):
                 self._set_serving[resource](usable)
                 self._usable[resource] = usable
+
+
+def _look(settings: Settings) -> NodeFacts:
+    facts = read_facts(settings.host_root)
+    if settings.kubelet_configz is None:
+        return facts
+    # Only where it is configured: HTTP and TLS cost memory.
+    from numalign.process.second_owner.configz import ask_kubelet  # noqa: PLC0415
+
+    policies, unreadable = ask_kubelet(settings.kubelet_configz)
+    return replace(
+        facts,
+        kubelet=(*facts.kubelet, *policies),
+        unreadable=(*facts.unreadable, *unreadable),
+    )
 
 
 def _report(owner: SecondOwner) -> str:
