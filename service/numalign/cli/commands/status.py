@@ -177,6 +177,10 @@ def _draw(found: NodeStatus) -> Iterator[RenderableType]:
         listed = found.admissions
         if listed.admissions:
             yield admissions_table(listed.admissions)
+            for record in listed.admissions:
+                for problem in record.problems:
+                    sentence = f"{record.namespace}/{record.name}: {problem}"
+                    yield Text(f"problem: {sentence}", style="red")
         else:
             yield Text("no pods are admitted")
         yield Text(f"\nshared CPUs {listed.shared_cpus or '-'}   revision {listed.revision}\n")

@@ -11,14 +11,20 @@ from numalign.v1 import types_pb2 as pb
 
 
 def admissions_table(records: Iterable[pb.AdmissionRecord]) -> Table:
-    """A row for each container, the pod's own columns on its first one."""
-    table = Table("pod", "owner", "QoS", "container", "CPUs", "memory", "devices", box=None)
+    """A row for each container, the pod's own columns on its first one.
+
+    `config` is the number of the configuration that placed the pod.
+    """
+    table = Table(
+        "pod", "owner", "QoS", "config", "container", "CPUs", "memory", "devices", box=None
+    )
     for record in records:
-        pod = [f"{record.namespace}/{record.name}", record.owner, record.qos_class]
+        name, generation = f"{record.namespace}/{record.name}", str(record.config_generation)
+        pod = [name, record.owner, record.qos_class, generation]
         whole = record.pod_allocation
         if whole.cpus or whole.memory:
             table.add_row(*pod, "(the pod)", cpus_cell(whole.cpus), memory_cell(whole.memory), "-")
-            pod = ["", "", ""]
+            pod = [""] * 4
         for held in record.allocations:
             table.add_row(
                 *pod,
@@ -27,7 +33,7 @@ def admissions_table(records: Iterable[pb.AdmissionRecord]) -> Table:
                 memory_cell(held.memory),
                 devices_cell(held.devices),
             )
-            pod = ["", "", ""]
+            pod = [""] * 4
     for column in table.columns:
         column.overflow = "fold"
     return table

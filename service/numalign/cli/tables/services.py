@@ -25,13 +25,13 @@ class ServiceState:
 
 
 def services_table(states: Iterable[ServiceState]) -> Table:
-    """A row for each service."""
-    table = Table("service", "state", "process", "version", "mode", "socket", box=None)
+    """A row for each service; `config` is the number of the configuration in force."""
+    table = Table("service", "state", "process", "version", "mode", "config", "socket", box=None)
     for state in states:
         status = state.status
         if status is None:
             table.add_row(
-                state.service.value, Text(state.why_not, style="red"), "", "", "", state.socket
+                state.service.value, Text(state.why_not, style="red"), "", "", "", "", state.socket
             )
             continue
         table.add_row(
@@ -40,6 +40,7 @@ def services_table(states: Iterable[ServiceState]) -> Table:
             str(status.pid),
             status.version,
             status.compatibility,
+            str(status.config_generation or "-"),
             state.socket,
         )
     return table

@@ -1,0 +1,32 @@
+"""`numalign status` says which configuration placed a pod, and what the pod has lost since."""
+
+from __future__ import annotations
+
+from tests.unit.cli.conftest import Run, Scripted
+from tests.unit.cli.test_cli_services import RECORD, UP, start_all
+
+from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import control_pb2 as ct
+from numalign.v1 import types_pb2 as pb
+
+
+def test_status_names_configurations_and_problems(run: Run, scripted: Scripted) -> None:
+    start_all(scripted)
+    record = pb.AdmissionRecord()
+    record.CopyFrom(RECORD)
+    record.config_generation = 41
+    record.problems.append('cpu: container c: CPUs "2-3": "3" reserved now')
+    status = ct.GetStatusResponse()
+    status.CopyFrom(UP)
+    status.config_generation = 42
+    scripted(
+        "admission",
+        ListAdmissions=ad.ListAdmissionsResponse(admissions=[record], revision=12),
+        GetStatus=status,
+    )
+
+    output = run("status").stdout
+
+    assert "Guaranteed  41" in output
+    assert "safe  42" in output
+    assert 'problem: shop/web: cpu: container c: CPUs "2-3": "3" reserved now' in output
