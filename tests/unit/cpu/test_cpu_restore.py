@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
-from tests.unit.cpu.cpu_machines import PLRM, T8, engine
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.cpu.cpu_machines import PLRM, T8, T16, allocate, engine, pod
 
 from numalign.cpu.state import CpuState
 from numalign.cpu.strategies import SAFE
@@ -89,3 +93,40 @@ def test_a_set_that_cannot_come_back_leaves_nothing_behind() -> None:
 
     assert restored.state == by.start(None).state
     assert [lost.container for lost in restored.lost] == ["", "a"]
+
+
+@given(
+    sizes=st.lists(st.integers(1, 4), min_size=1, max_size=6),
+    init=st.integers(0, 3),
+    order=st.randoms(use_true_random=False),
+)
+def test_books_that_were_lost_come_back_whole(sizes: list[int], init: int, order: Random) -> None:
+    by = engine(T16, strategies=SAFE)
+    state = by.start(None).state
+    pods = []
+    for number, size in enumerate(sizes):
+        phases = {"i": str(init)} if init else None
+        one = pod(f"p{number}", {"c": str(size)}, phases)
+        for each in one.all_containers():
+            outcome = allocate(by, state, one, each.name)
+            if outcome.failure is not None:
+                break
+            state = outcome.state
+        pods.append(one.uid)
+    recorded_pods = [
+        Recorded(
+            pod_uid=uid,
+            holdings=by.holdings(state, uid),
+            pod_holding=by.pod_holding(state, uid),
+        )
+        for uid in pods
+    ]
+    order.shuffle(recorded_pods)
+
+    found = by.start(None).state
+    for lost_pod in recorded_pods:
+        restored = by.restore(found, lost_pod)
+        assert restored.lost == ()
+        found = restored.state
+
+    assert by.encode(found) == by.encode(state)
