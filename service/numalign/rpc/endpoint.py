@@ -1,8 +1,8 @@
-"""Where a hint provider that registers itself may listen.
+"""Where somebody who registers may listen: a hint provider, a device plugin.
 
-The one place where a request names a file. Separate from reading the configuration, whose
-paths are its owner's own choice; a caller of RegisterHintProvider is only trusted to place
-pods, and must not make this process connect to whatever socket root can reach.
+The places where a request names a file. Separate from reading the configuration, whose paths
+are its owner's own choice; who may register is not trusted to make this process connect to
+whatever socket root can reach.
 """
 
 from __future__ import annotations
@@ -26,7 +26,19 @@ def provider_socket(endpoint: str, directories: Sequence[Path]) -> Path:
     Raises InvalidInput.
     """
     text = endpoint.removeprefix("unix://") if endpoint.startswith("unix:///") else endpoint
-    text = text.removeprefix("unix:")
+    return _below(text.removeprefix("unix:"), directories)
+
+
+def plugin_socket(endpoint: str, directory: Path) -> Path:
+    """The socket of a device plugin: a name in `directory`, where everything is looked for.
+
+    A leading slash does not lead out of it, as with a kubelet; dots and links must not
+    either. Raises InvalidInput.
+    """
+    return _below(f"{directory}/{endpoint}", (directory,))
+
+
+def _below(text: str, directories: Sequence[Path]) -> Path:
     if not text.startswith("/") or "\0" in text:
         raise _wrong("must be the absolute path of a Unix socket")
     if len(os.fsencode(text)) > LONGEST_PATH:
@@ -40,7 +52,7 @@ def provider_socket(endpoint: str, directories: Sequence[Path]) -> Path:
         raise _wrong(f"cannot be resolved: {_reason(error)}") from error
     if not any(path.is_relative_to(directory.resolve()) for directory in directories):
         allowed = ", ".join(map(str, directories))
-        raise _wrong(f"must be below {allowed} (numalign.providerDirectories allows more)")
+        raise _wrong(f"must be below {allowed}")
     if not stat.S_ISSOCK(mode):
         raise _wrong("is not a socket")
     if len(os.fsencode(path)) > LONGEST_PATH:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from numalign.errors import InvalidInput
-from numalign.rpc.endpoint import provider_socket
+from numalign.rpc.endpoint import plugin_socket, provider_socket
 
 
 @pytest.fixture
@@ -74,3 +74,22 @@ def test_more_directories(allowed: Path) -> None:
     outside = allowed.parent / "outside.sock"
 
     assert provider_socket(str(outside), (allowed, allowed.parent)) == outside
+
+
+@pytest.mark.parametrize("name", ["a.sock", "/a.sock", "sub/../a.sock", "inside"])
+def test_a_plugin_is_in_its_directory(allowed: Path, name: str) -> None:
+    assert plugin_socket(name, allowed) == allowed / "a.sock"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        pytest.param("../outside.sock", "must be below", id="dots that leave"),
+        pytest.param("escape", "must be below", id="a link that leaves"),
+        pytest.param("file", "is not a socket", id="a file"),
+        pytest.param("", "is not a socket", id="nothing"),
+    ],
+)
+def test_a_plugin_cannot_leave_its_directory(allowed: Path, name: str, reason: str) -> None:
+    with pytest.raises(InvalidInput, match=reason):
+        plugin_socket(name, allowed)

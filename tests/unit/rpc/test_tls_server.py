@@ -128,10 +128,7 @@ async def test_files_that_cannot_be_used_at_start(
 ) -> None:
     files = authority.files("server")
     key = Path(shutil.copy(files.key, tmp_path / "tls.key"))
-    if state == "missing":
-        key.unlink()
-    else:
-        key.write_text("")
+    (remove if state == "missing" else damage)(key)
     damaged = TlsFiles(
         certificate=files.certificate, key=key, client_authority=files.client_authority
     )

@@ -97,6 +97,19 @@ async def test_register_refuses_with_code_unknown(
     ]
 
 
+@pytest.mark.parametrize("endpoint", ["../p", "outside"], ids=["dots", "link"])
+async def test_register_refuses_a_socket_that_is_elsewhere(endpoint: str) -> None:
+    async with hosting() as world, registry(world) as kubelet:
+        directory = world.directory.resolve()
+        (directory / "outside").symlink_to("/run/elsewhere.sock")
+        with pytest.raises(aio.AioRpcError) as refused:
+            await kubelet.Register(request(endpoint=endpoint), timeout=5)
+
+    details = f"endpoint: must be below {world.directory}"
+    assert (refused.value.code(), refused.value.details()) == (StatusCode.UNKNOWN, details)
+    assert world.listener.told == [("asked", GPU), ("refused", GPU, details)]
+
+
 @asynccontextmanager
 async def watching(world: World) -> AsyncIterator[Path]:
     directory = world.directory / "pr"
