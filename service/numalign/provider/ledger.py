@@ -389,6 +389,9 @@ class Ledger(Generic[S]):
         if tentative is None or tentative.admission_id != admission_id:
             if admission_id in self._books.prepared or admission_id in self._over:
                 raise Unavailable(f"provider {self._engine.name}: admission {admission_id} is over")
+            if tentative is not None:
+                self._over.append(tentative.admission_id)
+                self._cleanup.undone(tentative.pod_uid)
             tentative = _Tentative(admission_id, pod.uid, self._books.state)
             self._books.tentative = tentative
             self._cleanup.admitting(pod)

@@ -62,6 +62,11 @@ class Database:
         self._writes = 0
         self._synced_mode = False
         self._deferred: deque[Callable[[sqlite3.Connection], object]] = deque()
+        # How many changes were ever deferred, and how many of them are carried out. Counted by
+        # the event loop and by the writer thread: a transaction takes along what was deferred
+        # before it was handed in, and leaves what was deferred while it waited for its turn.
+        self._deferred_so_far = 0
+        self._carried_out = 0
         self._flush: asyncio.TimerHandle | None = None
         self._closed = False
 
@@ -109,17 +114,22 @@ class Database:
         transaction: it is carried out, or not, as if nobody had gone away.
         """
         self._check_open()
-        job = asyncio.get_running_loop().run_in_executor(self._writer, self._write, work, synced)
-        return await asyncio.shield(job)
+        loop = asyncio.get_running_loop()
+        return await asyncio.shield(
+            loop.run_in_executor(self._writer, self._write, work, synced, self._deferred_so_far)
+        )
 
     def defer(self, work: Callable[[sqlite3.Connection], object]) -> None:
-        """Run `work` at the start of the next transaction, after what was deferred before.
+        """Run `work` at the start of the next transaction that is handed in.
 
-        At the latest that is `_DEFER_AT_MOST_SECONDS` from now, in a transaction that is not
+        So it comes after everything that was deferred or handed in before, and before what is
+        handed in later. At the latest that is `_DEFER_AT_MOST_SECONDS` from now, in a transaction
+        that is not
         synced. When that transaction fails, `work` stays in line for the one after it.
         """
         self._check_open()
         self._deferred.append(work)
+        self._deferred_so_far += 1
         if self._flush is None:
             loop = asyncio.get_running_loop()
             self._flush = loop.call_later(_DEFER_AT_MOST_SECONDS, self._flush_due)
@@ -128,7 +138,9 @@ class Database:
         """Run `work`, which only reads, and return what it returned; errors as in `write`."""
         self._check_open()
         loop = asyncio.get_running_loop()
-        return await asyncio.shield(loop.run_in_executor(self._writer, self._read, work))
+        return await asyncio.shield(
+            loop.run_in_executor(self._writer, self._read, work, self._deferred_so_far)
+        )
 
     async def close(self) -> None:
         """Finish what was handed in, fold the log into the file and give the lock back."""
@@ -139,7 +151,9 @@ class Database:
             self._flush.cancel()
         loop = asyncio.get_running_loop()
         try:
-            await asyncio.shield(loop.run_in_executor(self._writer, self._finish))
+            await asyncio.shield(
+                loop.run_in_executor(self._writer, self._finish, self._deferred_so_far)
+            )
         finally:
             self._writer.shutdown(wait=True)
             self._lock.release()
@@ -150,31 +164,33 @@ class Database:
 
     def _flush_due(self) -> None:
         self._flush = None
-        self._writer.submit(self._write_deferred)
+        self._writer.submit(self._write_deferred, self._deferred_so_far)
 
-    def _write_deferred(self) -> None:
+    def _write_deferred(self, up_to: int) -> None:
         try:
-            if self._deferred:
-                self._write(_nothing, synced=False)
+            self._carry_out(up_to)
         except StateError as error:
             self._report(f"deferred changes have to wait: {error}")
 
-    def _finish(self) -> None:
+    def _finish(self, up_to: int) -> None:
         try:
-            if self._deferred:
-                self._write(_nothing, synced=False)
+            self._carry_out(up_to)
         finally:
             self._connection.close()
 
-    def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        if self._deferred:
-            self._write(_nothing, synced=False)
+    def _carry_out(self, up_to: int) -> None:
+        if up_to > self._carried_out:
+            self._write(_nothing, False, up_to)
+
+    def _read(self, work: Callable[[sqlite3.Connection], T], up_to: int) -> T:
+        self._carry_out(up_to)
         try:
             return work(self._connection)
         except sqlite3.Error as error:
             raise StateError(f"state file {self.path}: {error}") from error
 
-    def _write(self, work: Callable[[sqlite3.Connection], T], synced: bool) -> T:
+    def _write(self, work: Callable[[sqlite3.Connection], T], synced: bool, up_to: int) -> T:
+        waiting = max(0, up_to - self._carried_out)
         started = time.perf_counter()
         connection = self._connection
         try:
@@ -183,7 +199,6 @@ class Database:
                 self._synced_mode = synced
             connection.execute("BEGIN IMMEDIATE")
             try:
-                waiting = len(self._deferred)
                 for position in range(waiting):
                     self._deferred[position](connection)
                 result = work(connection)
@@ -197,6 +212,7 @@ class Database:
             raise StateError(f"state file {self.path}: {error}") from error
         for _ in range(waiting):
             self._deferred.popleft()
+        self._carried_out += waiting
         if synced and self._observe_commit is not None:
             self._observe_commit(time.perf_counter() - started)
         self._writes += 1

@@ -6,6 +6,7 @@ import asyncio
 import os
 import sqlite3
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -412,3 +413,28 @@ def test_a_creation_that_was_interrupted_is_done_again(tmp_path: Path) -> None:
     assert counters(connection) == []
     connection.close()
     assert not (tmp_path / "cpu.db.new").exists()
+
+
+async def test_what_is_deferred_stays_behind_what_was_handed_in_before(tmp_path: Path) -> None:
+    database = Database.open(tmp_path, "order", report=print)
+    order: list[str] = []
+    held = threading.Event()
+
+    def hold(_: sqlite3.Connection) -> None:
+        held.wait(5)
+
+    def note(what: str) -> Callable[[sqlite3.Connection], None]:
+        return lambda _: order.append(what)
+
+    blocking = asyncio.ensure_future(database.write(hold, synced=False))
+    await asyncio.sleep(0)
+    database.defer(note("deferred first"))
+    handed_in = asyncio.ensure_future(database.write(note("handed in"), synced=False))
+    await asyncio.sleep(0)
+    database.defer(note("deferred behind it"))
+    last = asyncio.ensure_future(database.write(note("last"), synced=False))
+    await asyncio.sleep(0)
+    held.set()
+    await asyncio.gather(blocking, handed_in, last)
+    await database.close()
+    assert order == ["deferred first", "handed in", "deferred behind it", "last"]
