@@ -24,11 +24,10 @@ from numalign.provider.messages import (
     edits_to_message,
     facts_to_messages,
     holding_to_message,
-    lost_to_message,
     pod_holding_to_message,
-    recorded_from_message,
 )
 from numalign.provider.pod_cache import PodCache
+from numalign.provider.reconciliation import reconciled
 from numalign.provider.values import AllocationFailure
 from numalign.rpc.context import Context
 from numalign.telemetry import attributes
@@ -354,26 +353,10 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
         self, request: hp.HintProviderReconcileRequest, context: Context
     ) -> hp.HintProviderReconcileResponse:
         """The Topology Manager's picture."""
-        active = {PodUid(pod.pod_uid): frozenset(pod.containers) for pod in request.active_pods}
-        released = await self._ledger.reconcile(
-            active,
-            frozenset(AdmissionId(i) for i in request.committed_admission_ids),
-            ready=request.sources_ready,
-            running=frozenset(
-                (PodUid(c.pod_uid), c.container_name) for c in request.running_containers
-            ),
-            record_lost=request.record_lost,
-        )
-        lost = await self._restore(request)
+        response = await reconciled(self._ledger, self._pods, request)
         self._observer.changed(self._ledger.state)
-        unknown = active.keys() - self._ledger.engine.pods(self._ledger.state)
-        return hp.HintProviderReconcileResponse(
-            instance_id=self._instance_id,
-            released_pod_uids=released,
-            unknown_pod_uids=sorted(unknown),
-            holdings=self._all_holdings() if request.with_holdings else None,
-            lost=lost,
-        )
+        response.instance_id = self._instance_id
+        return response
 
     async def GetState(self, request: hp.GetStateRequest, context: Context) -> hp.GetStateResponse:
         """The provider's books."""
@@ -442,39 +425,6 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
             if affinity is not None:
                 tracer.annotate(attributes.affinity_attributes(affinity))
         return log_fields(**fields)
-
-    async def _restore(self, request: hp.HintProviderReconcileRequest) -> list[hp.LostAllocation]:
-        if not request.recorded_pods:
-            return []
-        recorded = [
-            recorded_from_message(each, self._pods.decode(each.pod) if each.pod else None)
-            for each in request.recorded_pods
-        ]
-        lost = await self._ledger.restore(recorded)
-        name = self._ledger.engine.name
-        reports = [
-            f"pod {uid}{f', container {each.container}' if each.container else ''}: {each.message}"
-            for uid, each in lost
-        ]
-        for report in set(reports).difference(self._ledger.reports):
-            _log.warning(report, provider=name)
-        self._ledger.note(reports)
-        return [lost_to_message(uid, each) for uid, each in lost]
-
-    def _all_holdings(self) -> hp.PodHoldings:
-        ledger = self._ledger
-        return hp.PodHoldings(
-            pods=[
-                hp.PodHolding(
-                    pod_uid=pod_uid,
-                    allocations=self._holdings(ledger.state, pod_uid),
-                    pod_allocation=pod_holding_to_message(
-                        ledger.engine.pod_holding(ledger.state, pod_uid)
-                    ),
-                )
-                for pod_uid in sorted(ledger.engine.pods(ledger.state))
-            ]
-        )
 
     def _holdings(self, state: S, pod_uid: PodUid) -> list[pb.ContainerAllocation]:
         return [holding_to_message(h) for h in self._ledger.engine.holdings(state, pod_uid)]
