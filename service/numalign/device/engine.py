@@ -244,7 +244,8 @@ class DeviceEngine:
                 state = self.noted(state)
             state = reuse.after(state, pod.uid, container)
         allocated = _allocated(replace(outcome, state=state), caller)
-        return replace(allocated, unsealed=is_unsealed(state, pod.uid))
+        unsealed = self._plugins.has_effects and is_unsealed(state, pod.uid)
+        return replace(allocated, unsealed=unsealed)
 
     async def allocate_pod(
         self,

@@ -24,7 +24,15 @@ class EmptyAllocation(PluginError):
 
 
 class DevicePlugins(Protocol):
-    """All device plugins of the node, addressed by the resource that each serves."""
+    """All device plugins of the node, addressed by the resource that each serves.
+
+    `has_effects` says whether an Allocate does something outside that cannot be undone. Where
+    it does, nobody else may be left who could still refuse the pod.
+    """
+
+    @property
+    def has_effects(self) -> bool:
+        """Whether an Allocate cannot be undone."""
 
     async def get_preferred_allocation(
         self,

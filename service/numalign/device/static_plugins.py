@@ -72,6 +72,8 @@ def static_devices(configured: Iterable[StaticDevice]) -> tuple[Device, ...]:
 class StaticPlugins:
     """The `DevicePlugins` port over a configuration; adds nothing to containers."""
 
+    has_effects = False
+
     def __init__(self, resources: Iterable[StaticResource]) -> None:
         self.configure(resources)
 

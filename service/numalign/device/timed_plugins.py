@@ -21,6 +21,11 @@ class TimedPlugins:
         self._plugins = plugins
         self._seconds = metrics.histogram("kubelet_device_plugin_alloc_duration_seconds")
 
+    @property
+    def has_effects(self) -> bool:
+        """Whether an Allocate cannot be undone."""
+        return self._plugins.has_effects
+
     async def get_preferred_allocation(
         self,
         resource: str,

@@ -105,6 +105,7 @@ class Plugins:
     edits: Mapping[str, ContainerEdits] = field(default_factory=dict)
     allocate_error: dict[str, PluginError] = field(default_factory=dict)
     pre_start_error: PluginError | None = None
+    has_effects: bool = True
     told: list[tuple[Any, ...]] = field(default_factory=list)
 
     async def get_preferred_allocation(

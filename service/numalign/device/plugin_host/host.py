@@ -45,6 +45,8 @@ class PluginHost:
     what happens, in order.
     """
 
+    has_effects = True
+
     def __init__(
         self,
         *,
