@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack
 
 from numalign.config.settings import Service, Settings
 from numalign.process.part import Part
+from numalign.process.second_owner import watch as second_owner
 from numalign.telemetry.logs import get_logger
 from numalign.v1 import control_pb2 as ct
 
@@ -34,11 +35,7 @@ _EVERYWHERE = {
     "log": "numalign.log",
 }
 _GATES = {"gates": "featureGates"}
-_OWNERS = {
-    "second_owner": "numalign.secondOwner",
-    "host_root": "numalign.hostRoot",
-    "kubelet_configz": "numalign.kubeletConfigz",
-}
+_OWNERS = second_owner.SETTINGS
 _TOPOLOGY = {"topology": "topologyManagerPolicy"}
 _OF_SERVICE = {
     Service.ADMISSION: {

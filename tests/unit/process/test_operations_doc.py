@@ -11,6 +11,7 @@ from tests.unit.process.observed_world import settings
 from numalign.config.settings import Service
 from numalign.process import provider_parts, topology_changes
 from numalign.process.reload import settings_of
+from numalign.process.second_owner import watch as second_owner
 
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
@@ -30,6 +31,7 @@ def test_it_says_which_settings_take_effect_and_which_do_not(tmp_path: Path) -> 
         *provider_parts.memory_settings(config),
         "numalign.devices",
         "numalign.log",
+        *second_owner.SETTINGS.values(),
     }
     everything = set(settings_of(Service).values())
 

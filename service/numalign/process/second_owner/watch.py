@@ -27,6 +27,13 @@ LOOK_SECONDS = 60.0
 METRIC = "numalign_second_owners"
 STAGE = "second owner"
 
+SETTINGS = {
+    "second_owner": "numalign.secondOwner",
+    "host_root": "numalign.hostRoot",
+    "kubelet_configz": "numalign.kubeletConfigz",
+}
+"""The settings of a watch, with their paths; new ones are taken into force while it runs."""
+
 _WATCHED = {Service.CPU: Resource.CPU, Service.MEMORY: Resource.MEMORY}
 _CALLED = {Resource.CPU: "CPUs", Resource.MEMORY: "memory"}
 _log = get_logger("second_owner")
@@ -93,12 +100,9 @@ class SecondOwnerWatch:
         """Take new settings into force, and look at once; the paths of what was put to use."""
         old, self._settings = self._settings, settings
         self._look_now.set()
-        changed = {
-            "numalign.kubeletConfigz": old.kubelet_configz != settings.kubelet_configz,
-            "numalign.hostRoot": old.host_root != settings.host_root,
-            "numalign.secondOwner": old.second_owner != settings.second_owner,
-        }
-        return tuple(path for path, differs in changed.items() if differs)
+        return tuple(
+            path for name, path in SETTINGS.items() if getattr(old, name) != getattr(settings, name)
+        )
 
     def _reports(self, service: Service) -> tuple[str, ...]:
         resource = _WATCHED.get(service)
