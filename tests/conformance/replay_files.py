@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 from numalign.config.settings import Compatibility
 from numalign.replay.allowed import AllowedDifferences
 from numalign.replay.recordings import Recording, read_recordings
 from numalign.replay.report import Result, result_lines
-from numalign.replay.worker import Options, replay_batch
+from numalign.replay.worker import Options, memory_directory, replay_batch
 
 HERE = Path(__file__).parent
 SCENARIO_FILES = tuple(sorted((HERE / "recordings" / "scenarios").glob("*.jsonl.gz")))
@@ -23,14 +24,12 @@ def topic_of(path: Path) -> str:
 
 
 def replay_here(
-    path: Path,
-    directory: Path,
-    compatibility: Compatibility,
-    allowed: AllowedDifferences | None = None,
+    path: Path, compatibility: Compatibility, allowed: AllowedDifferences | None = None
 ) -> list[Result]:
     """Every recording of a file, replayed in this process."""
-    options = Options(compatibility=compatibility, processes=False, directory=directory)
-    results = replay_batch(list(read_recordings(path)), options)
+    with tempfile.TemporaryDirectory(dir=memory_directory()) as directory:
+        options = Options(compatibility=compatibility, processes=False, directory=Path(directory))
+        results = replay_batch(list(read_recordings(path)), options)
     return results if allowed is None else [allowed.judge(result) for result in results]
 
 

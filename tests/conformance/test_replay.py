@@ -32,8 +32,8 @@ EXCUSED = {
 
 
 @pytest.mark.parametrize("path", UNIT_FILES + SCENARIO_FILES, ids=topic_of)
-def test_everything_recorded_comes_again(path: Path, tmp_path: Path) -> None:
-    results = replay_here(path, tmp_path, Compatibility.KUBELET)
+def test_everything_recorded_comes_again(path: Path) -> None:
+    results = replay_here(path, Compatibility.KUBELET)
 
     assert failure_lines(results) == []
     counts = summary(results)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from tests.conformance.replay_files import (
 
 from numalign.config.settings import Compatibility
 from numalign.replay.batches import replay_all
-from numalign.replay.recordings import Recording, read_recordings
-from numalign.replay.worker import Options
+from numalign.replay.recordings import read_recordings
+from numalign.replay.worker import Options, memory_directory
 
 NAMES = SAMPLE.read_text(encoding="utf-8").split()
 
@@ -41,11 +42,14 @@ def test_sample_has_every_topic_step_plugin_timing_and_start_error() -> None:
 
 @pytest.mark.processes
 @pytest.mark.timeout(400)
-def test_processes_decide_as_recorded(tmp_path: Path) -> None:
-    options = Options(compatibility=Compatibility.KUBELET, processes=True, directory=tmp_path)
-    recordings: list[Recording] = scenarios_named(set(NAMES))
+def test_processes_decide_as_recorded() -> None:
+    recordings = scenarios_named(set(NAMES))
 
-    results = list(replay_all(recordings, options, jobs=2))
+    with tempfile.TemporaryDirectory(dir=memory_directory()) as directory:
+        options = Options(
+            compatibility=Compatibility.KUBELET, processes=True, directory=Path(directory)
+        )
+        results = list(replay_all(recordings, options, jobs=2))
 
     assert failure_lines(results) == []
     assert len(results) == len(NAMES)

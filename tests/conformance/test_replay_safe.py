@@ -28,8 +28,8 @@ def rows() -> tuple[Row, ...]:
 
 
 @pytest.mark.parametrize("path", SCENARIO_FILES, ids=topic_of)
-def test_only_allowed_differences(path: Path, tmp_path: Path, rows: tuple[Row, ...]) -> None:
-    results = replay_here(path, tmp_path, Compatibility.SAFE, AllowedDifferences(rows))
+def test_only_allowed_differences(path: Path, rows: tuple[Row, ...]) -> None:
+    results = replay_here(path, Compatibility.SAFE, AllowedDifferences(rows))
 
     assert failure_lines(results) == []
 

@@ -16,13 +16,10 @@ from numalign.replay.allowed import AllowedDifferences, document_of, rows_of
 from numalign.replay.batches import replay_all
 from numalign.replay.recordings import Recording, RecordingError, read_recordings
 from numalign.replay.report import Result, result_lines, summary
-from numalign.replay.worker import Options
+from numalign.replay.worker import Options, memory_directory
 
 DEFAULT_JOBS = 2
 """Workers at a time: a replay keeps that many CPUs busy."""
-
-_MEMORY = Path("/dev/shm")  # noqa: S108 - what is made there has a random name and is private
-"""Files in memory, where there are any: the state of a replay need not outlive it."""
 
 PASSED, FAILED, UNUSABLE = 0, 1, 2
 """Exit codes: all recordings agree, some do not, some file cannot be replayed."""
@@ -49,7 +46,7 @@ def replay_command(
     `state_directory`, in memory by default.
     """
     try:
-        base = state_directory or (_MEMORY if _MEMORY.is_dir() else None)
+        base = state_directory or memory_directory()
         results = _results(
             files,
             Options(

@@ -22,6 +22,8 @@ from numalign.replay.report import Result
 from numalign.replay.scenario import replay_scenario
 from numalign.replay.unit.runner import replay_unit
 
+_MEMORY = Path("/dev/shm")  # noqa: S108 - what is made there has a random name and is private
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
@@ -34,6 +36,11 @@ class Options:
     processes: bool
     directory: Path
     plugins: bool = False
+
+
+def memory_directory() -> Path | None:
+    """Where files are in memory, if anywhere: the state of a replay need not outlive it."""
+    return _MEMORY if _MEMORY.is_dir() else None
 
 
 def replay_batch(recordings: Sequence[Recording], options: Options) -> list[Result]:
