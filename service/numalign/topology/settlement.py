@@ -21,7 +21,7 @@ from numalign.errors import SpecChanged
 from numalign.model.ids import PodUid
 from numalign.model.pod import Pod
 from numalign.provider.pod_cache import PodCache
-from numalign.topology.agreement import add_problem, agrees, followed
+from numalign.topology.agreement import Elsewhere, add_problem, agrees, followed
 from numalign.topology.picture import Picture
 from numalign.topology.provider_handle import ProviderDown, ProviderHandle
 from numalign.topology.records import Admitted, Records
@@ -31,7 +31,10 @@ from numalign.v1 import types_pb2 as pb
 _BATCH_BYTES = 1 << 20
 """How much of the record goes into one message; gRPC takes 4 MiB."""
 
+_NOTHING = hp.PodHolding()
+
 Holdings = dict[PodUid, hp.PodHolding]
+Started = dict[PodUid, set[str]]
 
 
 class Settlement:
@@ -107,8 +110,10 @@ class Settlement:
         taken: hp.HintProviderReconcileResponse,
     ) -> None:
         held = _by_pod(taken.holdings)
+        started = self._started()
+        elsewhere = _served_elsewhere(handles)
+        wanting = sorted(self._wanting(handle.name, held, started, elsewhere), key=_is_wide)
         lost: dict[PodUid, list[hp.LostAllocation]] = {}
-        wanting = sorted(self._wanting(handle, held, handles), key=_is_wide)
         for batch in _batches(wanting):
             request = self._request()
             request.recorded_pods.extend(batch)
@@ -118,7 +123,20 @@ class Settlement:
                 lost.setdefault(PodUid(each.pod_uid), []).append(each)
         # Providers are introduced side by side, and each changes its part of a record.
         async with self._following:
-            await self._follow(handle, handles, held, lost)
+            for recorded in wanting:
+                uid = PodUid(recorded.pod_uid)
+                admitted = self._records.require(uid)
+                changed = followed(
+                    handle.name,
+                    admitted.message,
+                    held.get(uid, _NOTHING),
+                    lost.get(uid, ()),
+                    frozenset(recorded.finished_containers),
+                    elsewhere,
+                )
+                if changed != admitted.message:
+                    after = Admitted(admitted.admission_id, admitted.pod, changed)
+                    await self._records.change(after)
         self._strays[handle.name] = {
             uid: holding for uid, holding in held.items() if self._records.get(uid) is None
         }
@@ -181,7 +199,7 @@ class Settlement:
             active_pods=[
                 hp.ActivePod(
                     pod_uid=uid,
-                    containers=[c.name for c in self._pods.decode(a.pod).all_containers()],
+                    containers=self._names(a),
                 )
                 for uid, a in records.items()
                 if uid in active
@@ -193,41 +211,19 @@ class Settlement:
             with_holdings=self._trusted,
         )
 
-    async def _follow(
-        self,
-        handle: ProviderHandle,
-        handles: tuple[ProviderHandle, ...],
-        held: Holdings,
-        lost: dict[PodUid, list[hp.LostAllocation]],
-    ) -> None:
-        elsewhere = _served_elsewhere(handles)
-        for admitted in self._records.all():
-            uid = admitted.pod_uid
-            changed = followed(
-                handle.name,
-                admitted.message,
-                held.get(uid, hp.PodHolding()),
-                lost.get(uid, ()),
-                self._finished(admitted),
-                elsewhere,
-            )
-            if changed != admitted.message:
-                await self._records.change(Admitted(admitted.admission_id, admitted.pod, changed))
-
     def _wanting(
-        self, handle: ProviderHandle, held: Holdings, handles: tuple[ProviderHandle, ...]
+        self, provider: str, held: Holdings, started: Started, elsewhere: Elsewhere
     ) -> Iterator[hp.RecordedPod]:
         """The pods that the provider holds other things for than recorded.
 
         Also those that another configuration placed: they may lack what they would get now.
         """
-        elsewhere = _served_elsewhere(handles)
         for admitted in self._records.all():
             record = admitted.message
-            finished = self._finished(admitted)
-            holding = held.get(admitted.pod_uid, hp.PodHolding())
+            finished = self._finished(admitted, started)
+            holding = held.get(admitted.pod_uid, _NOTHING)
             placed_before = record.config_generation != self.config_generation
-            if placed_before or not agrees(handle.name, record, holding, finished, elsewhere):
+            if placed_before or not agrees(provider, record, holding, finished, elsewhere):
                 yield hp.RecordedPod(
                     pod_uid=record.pod_uid,
                     allocations=_apps_first(record),
@@ -236,15 +232,28 @@ class Settlement:
                     pod=admitted.pod if placed_before else b"",
                 )
 
-    def _finished(self, admitted: Admitted) -> frozenset[str]:
+    def _names(self, admitted: Admitted) -> list[str]:
+        listed = admitted.message.containers
+        if listed:
+            return [container.name for container in listed]
+        return [container.name for container in self._pods.decode(admitted.pod).all_containers()]
+
+    def _started(self) -> Started:
+        """The containers of each pod that have been started."""
+        started: Started = {}
+        for _, uid, name in self._records.containers():
+            started.setdefault(uid, set()).add(name)
+        return started
+
+    def _finished(self, admitted: Admitted, started: Started) -> frozenset[str]:
         """Init containers that have ended, since a container behind them was started."""
-        started = {name for _, uid, name in self._records.containers() if uid == admitted.pod_uid}
-        if not started:
+        names = started.get(admitted.pod_uid)
+        if not names:
             return frozenset()
         finished: set[str] = set()
         before: list[str] = []
         for container in self._pods.decode(admitted.pod).all_containers():
-            if container.name in started:
+            if container.name in names:
                 finished.update(before)
             if container.is_regular_init:
                 before.append(container.name)
