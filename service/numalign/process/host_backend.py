@@ -114,7 +114,9 @@ class HostBackend:
         return ServiceServer((registration,), socket, self._sockets, active_tracer())
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        self._tasks.append(asyncio.create_task(work))
+        task = asyncio.create_task(work)
+        task.add_done_callback(_tell)
+        self._tasks.append(task)
 
     async def _keep_time(self, feed: InventoryFeed) -> None:
         """Give up resources after their grace period, and waiting after the report deadline."""
@@ -138,6 +140,12 @@ class HostBackend:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.plugins.close()
+
+
+def _tell(task: asyncio.Task[None]) -> None:
+    """Say that a task which should never end has ended, and why."""
+    if not task.cancelled():
+        _log.error("device plugins are not followed any more", exc_info=task.exception())
 
 
 def _make_watched(directory: Path) -> None:

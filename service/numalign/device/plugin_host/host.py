@@ -30,6 +30,9 @@ from numalign.device.plugin_host.strategies import HostStrategies
 from numalign.device.ports import PluginError
 from numalign.model.ids import DeviceId
 from numalign.provider.values import ContainerEdits
+from numalign.telemetry.logs import get_logger
+
+_log = get_logger("device-plugins")
 
 LIST_PAUSE_SECONDS = 0.05
 """How long after one list the next one of the same plugin waits."""
@@ -144,6 +147,10 @@ class PluginHost:
                     odd = self._listed(connection.resource, data, odd)
         except (PluginError, DecodeError) as error:
             why = str(error)
+        except Exception as error:
+            # Whatever it was, a plugin that nobody listens to must not count as connected.
+            _log.exception("following a device plugin failed", resource=connection.resource)
+            why = f"internal error: {error}"
         del self._followers[connection]
         gone = self._table.ended(connection.resource, connection)
         if gone is not None:

@@ -100,6 +100,10 @@ class PluginWatcher:
         async def do() -> None:
             try:
                 await work
+            except Exception as error:
+                # It is tried again like any other failure.
+                _log.exception("plugin failed", socket=str(path))
+                self._failed(path, str(error))
             finally:
                 del self._working[path]
 
