@@ -59,6 +59,7 @@ class HostBackend:
     ) -> None:
         self._settings = settings.device_plugins
         self._sockets = settings.sockets
+        self._limits = settings.limits
         self._strategies = strategies
         self._observer = observer
         self._started = time.monotonic()
@@ -111,7 +112,7 @@ class HostBackend:
     def _new_server(self, socket: Path) -> ServiceServer:
         servicer = RegistrationServicer(self.plugins, self._settings.directory, self._observer)
         registration = Registration(add_RegistrationServicer_to_server, servicer)
-        return ServiceServer((registration,), socket, self._sockets, active_tracer())
+        return ServiceServer((registration,), socket, self._sockets, active_tracer(), self._limits)
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

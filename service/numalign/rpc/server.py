@@ -24,6 +24,7 @@ from numalign.telemetry.logs import get_logger
 from numalign.telemetry.tracing import Tracer
 
 _ROOT = 0
+_OWNER_ONLY = 0o700
 _log = get_logger("rpc")
 
 
@@ -50,7 +51,8 @@ class ServiceServer(GrpcServer):
 
     def _listen(self, server: aio.Server) -> None:
         try:
-            with created_with(self._socket.mode):
+            # For its owner alone until it has been handed to whom it is for.
+            with created_with(self._socket.mode & _OWNER_ONLY):
                 server.add_insecure_port(socket_target(self.path))
         except RuntimeError as error:
             raise ConfigError(f"socket {self.path}: cannot listen there: {error}") from error

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import socket
+import stat
 import sys
 from pathlib import Path
 
@@ -14,9 +15,12 @@ from tests.unit.rpc.echo import Echo, EchoStub, registration
 
 from numalign.config.settings import SocketSettings
 from numalign.errors import ConfigError
+from numalign.rpc import server as server_module
+from numalign.rpc.access_list import packed
 from numalign.rpc.channel import open_channel
 from numalign.rpc.peers import Allowed, Peer, PeerCheck, allowed_by
 from numalign.rpc.server import ServiceServer
+from numalign.rpc.socket_file import guard
 
 ROOT_ONLY = pytest.mark.skipif(
     os.geteuid() != 0 and "CI" not in os.environ, reason="only root can become another user"
@@ -91,6 +95,38 @@ async def test_who_may_connect(
 
 
 @ROOT_ONLY
+async def test_until_it_is_handed_over_it_is_for_its_owner_alone(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def guard_late(path: Path, settings: SocketSettings) -> None:
+        seen.append(stat.S_IMODE(path.stat().st_mode))
+        guard(path, settings)
+
+    monkeypatch.setattr(server_module, "guard", guard_late)
+    path = directory / "run" / "s"
+    server = ServiceServer([registration(Echo())], path, SocketSettings(group=MEMBER))
+    await server.start()
+    await server.stop(0)
+
+    assert seen == [0o600]
+
+
+@ROOT_ONLY
+async def test_entries_of_the_directory_are_not_inherited(directory: Path) -> None:
+    run = directory / "run"
+    make_open_by_default(run, STRANGER)
+    server = ServiceServer([registration(Echo())], run / "s", SocketSettings(group=MEMBER))
+    await server.start()
+    try:
+        assert await as_user(STRANGER, 1, "", run / "s") == REFUSED
+        assert await as_user(STRANGER, MEMBER, "", run / "s") == ["connected", "OK"]
+    finally:
+        await server.stop(0)
+
+
+@ROOT_ONLY
 async def test_without_a_list_only_root_and_the_group(directory: Path) -> None:
     path = directory / "run" / "s"
     server = ServiceServer([registration(Echo())], path, SocketSettings(group=MEMBER))
@@ -100,6 +136,12 @@ async def test_without_a_list_only_root_and_the_group(directory: Path) -> None:
         assert await as_user(LISTED, 1, "", path) == REFUSED
     finally:
         await server.stop(0)
+
+
+def make_open_by_default(directory: Path, uid: int) -> None:
+    """A directory in which everything that is made is for `uid` as well."""
+    directory.mkdir(mode=0o755)
+    os.setxattr(directory, "system.posix_acl_default", packed(0o777, {(2, uid): 7}))
 
 
 def set_mode(path: Path, mode: int) -> None:
