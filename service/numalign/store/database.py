@@ -124,8 +124,8 @@ class Database:
 
         So it comes after everything that was deferred or handed in before, and before what is
         handed in later. At the latest that is `_DEFER_AT_MOST_SECONDS` from now, in a transaction
-        that is not
-        synced. When that transaction fails, `work` stays in line for the one after it.
+        that is not synced. When that transaction fails, `work` stays in line for the one after
+        it.
         """
         self._check_open()
         self._deferred.append(work)

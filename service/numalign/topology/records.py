@@ -125,11 +125,12 @@ class Records:
         """Take pods out of the record; unknown ones are passed over."""
         async with self._changing:
             for pod_uid in pod_uids:
-                if self._pods.pop(pod_uid, None) is not None:
+                if pod_uid in self._pods:
+                    revision = await self._store.delete((pod_uid,))
+                    del self._pods[pod_uid]
                     self._containers = {
                         i: row for i, row in self._containers.items() if row.pod_uid != pod_uid
                     }
-                    revision = await self._store.delete((pod_uid,))
                     released = ad.Released(pod_uid=pod_uid)
                     self._note(ad.WatchAssignmentsResponse(released=released), revision)
 

@@ -1,0 +1,117 @@
+"""Providers come, restart and are told how things are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from grpc import StatusCode
+from tests.unit.topology.fake_provider import FakeProvider, handle_to
+
+from numalign.errors import AlreadyExists
+from numalign.topology.provider_handle import ProviderDown, ProviderHandle
+from numalign.topology.registry import ProviderRegistry, overlap
+from numalign.v1 import hint_provider_pb2 as hp
+from numalign.v1 import types_pb2 as pb
+
+
+async def unheard(cpus: str) -> None:
+    """Nobody listens to the shared CPUs."""
+
+
+async def introduce(handle: ProviderHandle) -> None:
+    await handle.introduce(hp.HintProviderReconcileRequest())
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110 - no event says it
+            await asyncio.sleep(0.001)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        pytest.param("cpu", "cpu", True, id="equal"),
+        pytest.param("cpu", "memory", False, id="different"),
+        pytest.param("hugepages-*", "hugepages-2Mi", True, id="prefix"),
+        pytest.param("hugepages-*", "memory", False, id="other-prefix"),
+        pytest.param("huge*", "hugepages-*", True, id="prefix-of-prefix"),
+        pytest.param("a*", "b*", False, id="two-prefixes"),
+    ],
+)
+def test_overlap(one: str, other: str, same: bool) -> None:
+    assert overlap(one, other) is same
+    assert overlap(other, one) is same
+
+
+async def test_only_strangers_are_introduced() -> None:
+    known, stranger = FakeProvider("known"), FakeProvider("stranger")
+    registry = ProviderRegistry([handle_to(known), handle_to(stranger, introduced=False)], unheard)
+    await registry.ready(introduce)
+    assert (known.asked, stranger.asked) == ([], ["GetInfo", "Reconcile"])
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+async def test_a_stranger_that_is_down(ignored: bool) -> None:
+    down = FakeProvider("down")
+    down.broken["GetInfo"] = StatusCode.UNAVAILABLE
+    policy = pb.FAILURE_POLICY_IGNORE if ignored else pb.FAILURE_POLICY_FAIL
+    handle = handle_to(down, introduced=False, failure_policy=policy)
+    registry = ProviderRegistry([handle], unheard)
+    ready: Awaitable[None] = registry.ready(introduce)
+    if ignored:
+        await ready
+    else:
+        with pytest.raises(ProviderDown, match="hint provider down"):
+            await ready
+
+
+async def test_outcomes_are_delivered_before_the_next_admission() -> None:
+    provider = FakeProvider("p")
+    handle = handle_to(provider)
+    registry = ProviderRegistry([handle], unheard)
+    handle.deliver_later(lambda: handle.stub.Commit(hp.CommitRequest(), timeout=1))
+    await registry.ready(introduce)
+    assert provider.asked == ["Commit"]
+
+
+async def test_a_watch_hears_of_restarts_and_shared_cpus() -> None:
+    heard: list[str] = []
+
+    async def hear(cpus: str) -> None:
+        heard.append(cpus)
+
+    provider = FakeProvider("p")
+    handle = handle_to(provider)
+    registry = ProviderRegistry([handle], hear)
+    registry.watch_all()
+    try:
+        await until(lambda: heard == ["0-3"])
+        assert handle.resources == ("example.com/p",)
+        assert handle.instance_id == "p-1"
+        provider.restart()
+        provider.changed.set()
+        await until(lambda: handle.instance_id == "")
+    finally:
+        await registry.close()
+
+
+async def test_a_third_party_registers_once_and_again_at_its_place() -> None:
+    registry = ProviderRegistry([handle_to(FakeProvider("cpu", "cpu"), built_in=True)], unheard)
+    registry.handles[0].resources = ("cpu",)
+    try:
+        await registry.register(handle_to(FakeProvider("fpga"), introduced=False))
+        await registry.register(handle_to(FakeProvider("fpga"), introduced=False))
+        assert [handle.name for handle in registry.handles] == ["cpu", "fpga"]
+        moved = handle_to(FakeProvider("fpga"), introduced=False)
+        moved.endpoint = "unix:///elsewhere"
+        with pytest.raises(AlreadyExists, match='provider "fpga" is registered at'):
+            await registry.register(moved)
+        with pytest.raises(AlreadyExists, match='"cpu" of provider "mine" is served by'):
+            await registry.register(handle_to(FakeProvider("mine", "cpu"), introduced=False))
+        with pytest.raises(AlreadyExists, match='provider "cpu" is registered'):
+            await registry.register(handle_to(FakeProvider("cpu", "x/y"), introduced=False))
+    finally:
+        await registry.close()

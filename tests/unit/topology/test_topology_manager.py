@@ -1,0 +1,182 @@
+"""The Topology Manager and its service over a whole node: records, changes, and refusals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from grpc import StatusCode, aio
+from tests.integration.node_document import pod
+from tests.integration.one_node import OneNode, opened
+
+from numalign.config.settings import Service
+from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import topology_pb2 as tm
+from numalign.v1 import topology_pb2_grpc as tm_grpc
+from numalign.v1 import types_pb2 as pb
+
+
+async def admit(node: OneNode, uid: str, **changes: int) -> ad.AdmitResponse:
+    return await node.admission.Admit(ad.AdmitRequest(pod=pod(uid, **changes), owner="kubelet"))
+
+
+def topology(node: OneNode) -> tm_grpc.TopologyManagerAsyncStub:
+    stub: tm_grpc.TopologyManagerAsyncStub = tm_grpc.TopologyManagerStub(
+        node.node.channel(Service.TOPOLOGY)
+    )
+    return stub
+
+
+async def test_asking_again_returns_the_record(tmp_path: Path) -> None:
+    async with opened(tmp_path) as node:
+        first = await admit(node, "a")
+        again = await admit(node, "a")
+        assert not first.already_admitted
+        assert again.already_admitted
+        assert list(again.allocations) == list(first.allocations)
+        assert again.revision == first.revision
+
+
+async def test_a_changed_spec_names_the_field(tmp_path: Path) -> None:
+    async with opened(tmp_path) as node:
+        await admit(node, "a")
+        with pytest.raises(aio.AioRpcError) as changed:
+            await admit(node, "a", cpu=2)
+        assert changed.value.code() == StatusCode.FAILED_PRECONDITION
+        assert "resources" in str(changed.value.details())
+        with pytest.raises(aio.AioRpcError) as other:
+            await node.admission.Admit(ad.AdmitRequest(pod=pod("a"), owner="run"))
+        assert other.value.code() == StatusCode.FAILED_PRECONDITION
+        assert "owner" in str(other.value.details())
+
+
+async def test_a_refusal_keeps_nothing(tmp_path: Path) -> None:
+    async with opened(tmp_path) as node:
+        answer = await admit(node, "big", cpu=12)
+        assert answer.verdict == pb.VERDICT_REJECTED
+        assert answer.reason == "TopologyAffinityError"
+        assert answer.handler == "topology-manager"
+        assert list(answer.allocations) == []
+        assert await node.faults() == []
+        assert list((await node.listing()).admissions) == []
+
+
+async def test_a_dry_run_keeps_nothing_and_takes_no_revision(tmp_path: Path) -> None:
+    async with opened(tmp_path) as node:
+        before = await node.listing()
+        answer = await node.admission.Admit(ad.AdmitRequest(pod=pod("a"), dry_run=True))
+        assert answer.verdict == pb.VERDICT_ADMITTED
+        assert answer.dry_run
+        assert await node.listing() == before
+        assert await node.faults() == []
+
+
+@pytest.mark.parametrize(
+    ("picture", "released"),
+    [
+        pytest.param(
+            ad.ReconcileRequest(sources_ready=True, as_of_revision=10**6), ["a", "b"], id="all"
+        ),
+        pytest.param(ad.ReconcileRequest(as_of_revision=10**6), [], id="sources-not-ready"),
+        pytest.param(ad.ReconcileRequest(sources_ready=True), [], id="seen-nothing-yet"),
+        pytest.param(
+            ad.ReconcileRequest(sources_ready=True, as_of_revision=10**6, active_pod_uids=["a"]),
+            ["b"],
+            id="one-is-active",
+        ),
+        pytest.param(
+            ad.ReconcileRequest(sources_ready=True, as_of_revision=10**6, owner="run"),
+            [],
+            id="other-owner",
+        ),
+    ],
+)
+async def test_reconciliation(
+    tmp_path: Path, picture: ad.ReconcileRequest, released: list[str]
+) -> None:
+    async with opened(tmp_path) as node:
+        for uid in ("a", "b"):
+            await admit(node, uid)
+        request = ad.ReconcileRequest(owner="kubelet")
+        request.MergeFrom(picture)
+        answer = await node.admission.Reconcile(request)
+        assert sorted(answer.released_pod_uids) == released
+        left = [record.pod_uid for record in (await node.listing()).admissions]
+        assert sorted([*left, *released]) == ["a", "b"]
+        assert await node.faults() == []
+
+
+async def test_pods_that_only_the_owner_knows_are_named(tmp_path: Path) -> None:
+    async with opened(tmp_path) as node:
+        answer = await node.admission.Reconcile(
+            ad.ReconcileRequest(owner="kubelet", active_pod_uids=["x"], sources_ready=True)
+        )
+        assert list(answer.unknown_pod_uids) == ["x"]
+
+
+async def test_the_affinity_goes_with_the_container(tmp_path: Path) -> None:
+    async with opened(tmp_path) as node:
+        await admit(node, "a")
+        stub = topology(node)
+        question = tm.GetAffinityRequest(pod_uid="a", container_name="c")
+        chosen = (await stub.GetAffinity(question)).affinity
+        assert chosen.preferred
+        for id_ in ("one", "two"):
+            await node.admission.AddContainer(
+                ad.AddContainerRequest(pod_uid="a", container_name="c", container_id=id_)
+            )
+        await node.admission.RemoveContainer(ad.RemoveContainerRequest(container_id="one"))
+        assert (await stub.GetAffinity(question)).affinity == chosen
+        await node.admission.RemoveContainer(ad.RemoveContainerRequest(container_id="two"))
+        assert not (await stub.GetAffinity(question)).affinity.HasField("mask")
+
+
+async def test_preparation_comes_from_every_provider(tmp_path: Path) -> None:
+    async with opened(tmp_path) as node:
+        held = (await admit(node, "a")).allocations[0]
+        answer = await node.admission.PrepareContainer(
+            ad.PrepareContainerRequest(pod_uid="a", container_name="c")
+        )
+        assert answer.cpus == held.cpus
+        assert answer.exclusive_cpus
+        assert answer.mems == ",".join(map(str, held.memory[0].numa_nodes))
+        assert [device.ids for device in answer.allocation.devices] == [
+            device.ids for device in held.devices
+        ]
+
+
+@pytest.mark.parametrize(
+    ("pod_uid", "container", "code"),
+    [
+        pytest.param("nobody", "c", StatusCode.NOT_FOUND, id="pod"),
+        pytest.param("a", "nobody", StatusCode.INVALID_ARGUMENT, id="container"),
+        pytest.param("", "c", StatusCode.INVALID_ARGUMENT, id="no-pod"),
+        pytest.param("a", "", StatusCode.INVALID_ARGUMENT, id="no-container"),
+    ],
+)
+async def test_calls_about_nobody(
+    tmp_path: Path, pod_uid: str, container: str, code: StatusCode
+) -> None:
+    async with opened(tmp_path) as node:
+        await admit(node, "a")
+        for call in (
+            node.admission.PrepareContainer(
+                ad.PrepareContainerRequest(pod_uid=pod_uid, container_name=container)
+            ),
+            node.admission.AddContainer(
+                ad.AddContainerRequest(pod_uid=pod_uid, container_name=container, container_id="id")
+            ),
+        ):
+            with pytest.raises(aio.AioRpcError) as refused:
+                await call
+            assert refused.value.code() == code
+
+
+async def test_policy_and_providers_are_told(tmp_path: Path) -> None:
+    async with opened(tmp_path) as node:
+        policy = await topology(node).GetPolicy(tm.GetPolicyRequest())
+        assert (policy.policy, policy.scope) == ("single-numa-node", "container")
+        assert list(policy.numa_nodes) == [0, 1]
+        listed = await topology(node).ListHintProviders(tm.ListHintProvidersRequest())
+        assert [provider.name for provider in listed.providers] == ["device", "cpu", "memory"]
+        assert all(provider.built_in for provider in listed.providers)
