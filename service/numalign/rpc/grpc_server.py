@@ -102,11 +102,12 @@ class GrpcServer(ABC):
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            self._clock.expire()
             try:
+                self._clock.expire()
                 self._check_peers()
-            except OSError as error:
-                _log.error("peers cannot be checked", address=self.address, error=str(error))
+            except Exception:
+                # Limits must outlive whatever it was, such as a process without descriptors.
+                _log.exception("calls and peers cannot be checked", address=self.address)
 
 
 def _options(limits: LimitSettings) -> tuple[tuple[str, Any], ...]:

@@ -213,3 +213,22 @@ async def test_endless_metadata_is_refused(run_directory: Path) -> None:
         code, _ = await ends_with(EchoStub(channel).Unary(b"x", metadata=(("a", "x" * (1 << 18)),)))
         assert code in {StatusCode.RESOURCE_EXHAUSTED, StatusCode.INTERNAL}
         assert await EchoStub(channel).Unary(b"x") == b"x"
+
+
+async def test_limits_outlive_a_failed_look(
+    run_directory: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    looks = 0
+
+    def fail(_: ServiceServer) -> None:
+        nonlocal looks
+        looks += 1
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(ServiceServer, "_check_peers", fail)
+    async with serving(run_directory, call_timeout=1.5) as path, open_channel(path) as channel:
+        code, _ = await ends_with(EchoStub(channel).Unary(b"sleep"))
+
+    assert code is StatusCode.DEADLINE_EXCEEDED
+    assert looks >= 2
+    assert "calls and peers cannot be checked" in capsys.readouterr().err
