@@ -77,8 +77,10 @@ def replay(
 
     Exit codes: 0 nothing failed, 1 something did, 2 a file cannot be replayed.
     """
-    from numalign.replay.command import replay_command  # noqa: PLC0415 - large, not for --help
+    from numalign.replay.batches import log_errors_only  # noqa: PLC0415 - large, not for --help
+    from numalign.replay.command import replay_command  # noqa: PLC0415 - as above
 
+    log_errors_only()
     code = replay_command(
         files=files,
         compatibility=Compatibility(compatibility),
