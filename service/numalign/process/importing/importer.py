@@ -8,7 +8,7 @@ keeps what the providers hold until an agent says what it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +32,7 @@ from numalign.process.provider_parts import (
     build_device_engine,
     build_memory_engine,
     state_name,
+    state_path,
 )
 from numalign.provider.engine import Engine, Lost
 from numalign.provider.messages import holding_to_message, pod_holding_to_message
@@ -97,6 +98,7 @@ async def import_kubelet(
     )
     providers = _providers(context, root, outcome)
     names = [state_name(None)] if together else [state_name(service) for service in _KEEPING]
+    outcome.notes += _of_the_other_way(settings.state_directory, together=together)
     if replace:
         _set_aside(settings.state_directory, names, outcome)
     async with AsyncExitStack() as open_files:
@@ -128,6 +130,17 @@ def _providers(context: ProviderContext, root: Path, outcome: Imported) -> list[
         device, _ = build_device_engine(context)
         found.append((device, read_devices(root)))
     return [_Provider(engine, file, engine.start(None).state) for engine, file in found]
+
+
+def _of_the_other_way(directory: Path, *, together: bool) -> Iterator[str]:
+    """Services that run the other way would not read what is written now."""
+    others = _KEEPING if together else (None,)
+    if any(state_path(directory, service).exists() for service in others):
+        yield (
+            f"{directory} also holds state of services in "
+            f"{'processes of their own' if together else 'one process'}; what is imported is for "
+            f"{'`numalign serve all`' if together else 'services in processes of their own'}"
+        )
 
 
 def _set_aside(directory: Path, names: Iterable[str], outcome: Imported) -> None:

@@ -327,3 +327,15 @@ def test_ended_pods_and_mirrors_of_static_ones(host: Host) -> None:
 
     assert answer["imported"] == ["cpu: pod real, container c", "record: pod default/mirror (real)"]
     assert answer["notes"][0] == "pod default/done: has ended (Succeeded)"
+
+
+def test_state_of_services_that_run_the_other_way_is_named(host: Host) -> None:
+    host.kubelet({"uid-a": "3,11"})
+    host.run("--processes")
+
+    _, answer, _ = host.run()
+
+    assert answer["notes"][0] == (
+        f"{host.directory / 'state'} also holds state of services in processes of their own; what "
+        "is imported is for `numalign serve all`"
+    )
