@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from grpc import StatusCode, aio
@@ -81,7 +82,7 @@ async def test_every_answer_names_the_process(served: Served) -> None:
         hp.GetTopologyHintsRequest(admission_id="1", pod=POD, container="c")
     )
     assert hints_from_message(hints.hints) == {"thing": (HINT,)}
-    answers = [hints, await served.allocate()]
+    answers: list[Any] = [hints, await served.allocate()]
     answers.append(await served.stub.Commit(hp.CommitRequest(admission_id="1")))
     answers.append(await served.stub.Abort(hp.AbortRequest(admission_id="2")))
     answers.append(await served.stub.Release(hp.HintProviderReleaseRequest(pod_uids=["a"])))

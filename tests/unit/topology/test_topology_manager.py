@@ -15,9 +15,12 @@ from numalign.v1 import topology_pb2 as tm
 from numalign.v1 import topology_pb2_grpc as tm_grpc
 from numalign.v1 import types_pb2 as pb
 
+LATE = 10**6
+"""A revision that a node of a test does not get to."""
 
-async def admit(node: OneNode, uid: str, **changes: int) -> ad.AdmitResponse:
-    return await node.admission.Admit(ad.AdmitRequest(pod=pod(uid, **changes), owner="kubelet"))
+
+async def admit(node: OneNode, uid: str, cpu: int = 1) -> ad.AdmitResponse:
+    return await node.admission.Admit(ad.AdmitRequest(pod=pod(uid, cpu=cpu), owner="kubelet"))
 
 
 def topology(node: OneNode) -> tm_grpc.TopologyManagerAsyncStub:
@@ -75,17 +78,17 @@ async def test_a_dry_run_keeps_nothing_and_takes_no_revision(tmp_path: Path) -> 
     ("picture", "released"),
     [
         pytest.param(
-            ad.ReconcileRequest(sources_ready=True, as_of_revision=10**6), ["a", "b"], id="all"
+            ad.ReconcileRequest(sources_ready=True, as_of_revision=LATE), ["a", "b"], id="all"
         ),
-        pytest.param(ad.ReconcileRequest(as_of_revision=10**6), [], id="sources-not-ready"),
+        pytest.param(ad.ReconcileRequest(as_of_revision=LATE), [], id="sources-not-ready"),
         pytest.param(ad.ReconcileRequest(sources_ready=True), [], id="seen-nothing-yet"),
         pytest.param(
-            ad.ReconcileRequest(sources_ready=True, as_of_revision=10**6, active_pod_uids=["a"]),
+            ad.ReconcileRequest(sources_ready=True, as_of_revision=LATE, active_pod_uids=["a"]),
             ["b"],
             id="one-is-active",
         ),
         pytest.param(
-            ad.ReconcileRequest(sources_ready=True, as_of_revision=10**6, owner="run"),
+            ad.ReconcileRequest(sources_ready=True, as_of_revision=LATE, owner="run"),
             [],
             id="other-owner",
         ),
