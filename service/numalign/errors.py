@@ -12,6 +12,7 @@ nothing was kept.
      ├── Unavailable           a provider is down or restarted       UNAVAILABLE
      ├── Unsupported           what is asked is not there yet        UNIMPLEMENTED
      ├── QueueFull             too many admissions are waiting       RESOURCE_EXHAUSTED
+     ├── Undecided             a merge is too hard to finish         RESOURCE_EXHAUSTED
      ├── RevisionTooOld        a watch starts before the history     OUT_OF_RANGE
      ├── Fault                 the pod cannot be judged              (a rejection with our text)
      ├── Deferred              the pod cannot be judged yet          (the verdict DEFERRED)
@@ -76,6 +77,10 @@ class Unsupported(NumalignError):
 
 class QueueFull(NumalignError):
     """More admissions are waiting than the configured bound."""
+
+
+class Undecided(NumalignError):
+    """Whether the pod can be aligned was not settled within the work that a decision may take."""
 
 
 class RevisionTooOld(NumalignError):

@@ -7,8 +7,9 @@ exactly this and nothing else.
 from __future__ import annotations
 
 from numalign.errors import FieldViolation, InvalidInput
-from numalign.model.hint import HintList, ProviderHints, TopologyHint
+from numalign.model.hint import FamilyList, HintList, ProviderHints, TopologyHint
 from numalign.model.numa_mask import NumaMask
+from numalign.provider.family_messages import described_message, family_from_message
 from numalign.v1 import types_pb2 as pb
 
 _NO_PREFERENCE = pb.HintList(kind=pb.HintList.KIND_NO_PREFERENCE)
@@ -27,9 +28,16 @@ def hint_from_message(message: pb.Hint) -> TopologyHint:
 
 
 def list_to_message(hints: HintList) -> pb.HintList:
-    """The hints of one resource: nil, empty, or columns."""
+    """The hints of one resource: nil, empty, columns, or families with columns."""
     if hints is None:
         return _NO_PREFERENCE
+    if isinstance(hints, FamilyList):
+        if not hints.pieces:
+            return list_to_message(hints.explicit)
+        described = described_message(hints)
+        if hints.explicit:
+            described.MergeFrom(list_to_message(hints.explicit))
+        return described
     if not hints:
         return _IMPOSSIBLE
     affinities = [hint.mask is not None for hint in hints]
@@ -44,7 +52,8 @@ def list_to_message(hints: HintList) -> pb.HintList:
 def list_from_message(message: pb.HintList, field: str) -> HintList:
     """The hints of one resource; `field` is its path for the error.
 
-    Raises InvalidInput for columns of different lengths or an unknown kind.
+    Raises InvalidInput for columns of different lengths, families that contradict themselves,
+    or an unknown kind.
     """
     if message.kind == pb.HintList.KIND_NO_PREFERENCE:
         return None
@@ -52,9 +61,15 @@ def list_from_message(message: pb.HintList, field: str) -> HintList:
         return ()
     if message.kind != pb.HintList.KIND_HINTS:
         raise InvalidInput(FieldViolation(f"{field}.kind", f"unknown kind {message.kind}"))
-    masks, preferred, affinities = message.masks, message.preferred, message.has_affinity
-    if len(masks) == 0:
+    if message.pieces:
+        return family_from_message(message, _columns(message, field), field)
+    if len(message.masks) == 0:
         raise InvalidInput(FieldViolation(f"{field}.masks", "a list of hints has no hint"))
+    return _columns(message, field)
+
+
+def _columns(message: pb.HintList, field: str) -> tuple[TopologyHint, ...]:
+    masks, preferred, affinities = message.masks, message.preferred, message.has_affinity
     if len(preferred) != len(masks) or len(affinities) not in {0, len(masks)}:
         raise InvalidInput(
             FieldViolation(

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from numalign.families.expand import expanded_list
 from numalign.model.numa_mask import NumaMask, nodes_of
+from numalign.provider.hint_messages import list_from_message
 from numalign.replay.recordings import Json
 from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import types_pb2 as pb
@@ -146,12 +148,16 @@ def device_words(state: hp.DeviceState) -> Json:
 
 
 def _list_words(hints: pb.HintList) -> list[Json] | None:
+    """One list, written out where it is described: recorded lists are."""
     if hints.kind == pb.HintList.KIND_NO_PREFERENCE:
         return None
-    has = hints.has_affinity or [True] * len(hints.masks)
+    listed = expanded_list(list_from_message(hints, "hints")) or ()
     return [
-        {"nodes": list(nodes_of(NumaMask(mask))) if some else None, "preferred": preferred}
-        for mask, some, preferred in zip(hints.masks, has, hints.preferred, strict=True)
+        {
+            "nodes": None if hint.mask is None else list(nodes_of(hint.mask)),
+            "preferred": hint.preferred,
+        }
+        for hint in listed
     ]
 
 

@@ -30,6 +30,7 @@ _CODES: Mapping[type[BaseException], StatusCode] = {
     errors.Unavailable: StatusCode.UNAVAILABLE,
     errors.Unsupported: StatusCode.UNIMPLEMENTED,
     errors.QueueFull: StatusCode.RESOURCE_EXHAUSTED,
+    errors.Undecided: StatusCode.RESOURCE_EXHAUSTED,
     errors.RevisionTooOld: StatusCode.OUT_OF_RANGE,
     # A setting that is changed at run time, refused: the request was understood.
     errors.ConfigError: StatusCode.FAILED_PRECONDITION,

@@ -6,18 +6,32 @@ at a time, and is only used where somebody wants to know. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from numalign.model.hint import HintList, TopologyHint
-from numalign.model.numa_mask import NumaMask, narrowness, nodes_of
-from numalign.topology.numa_info import MissingDistance, NumaInfo
+from numalign.errors import Undecided
+from numalign.families.choices import Choices, preferred_choices
+from numalign.families.expand import is_empty
+from numalign.families.offers import offer_of
+from numalign.families.preferred import preferred
+from numalign.families.single_node import kept_hints
+from numalign.families.work import OutOfWork, Work
+from numalign.model.hint import FamilyList, HintList, TopologyHint
+from numalign.model.numa_mask import MAX_NUMA_ID, NumaMask, narrowness, nodes_of
+from numalign.topology.normalise import StatedList
+from numalign.topology.numa_info import MissingDistance, NumaInfo, narrowest
 from numalign.topology.policy import Policy
 from numalign.topology.scope import MergeRecord
 
 _MOST_MASKS_NAMED = 4
 """How many masks of one resource a sentence names before it counts the rest."""
+
+
+_MOST_ACCEPTED = 64
+"""How many accepted masks of a described list are looked for."""
+
+_ANY_NODE = (1 << (MAX_NUMA_ID + 1)) - 1
 
 
 class MergeCause(StrEnum):
@@ -38,8 +52,10 @@ class ResourceView:
     """One resource's part in a merge.
 
     `accepted` holds the masks the policy accepts for it, narrowest first; with `any_node` it
-    would do with any other as well. `best_alone` is the best hint were it the only resource,
-    None where that turns on a distance that the machine does not report (TM-10).
+    would do with any other as well. Where there may be many, `accepted` has the first few, and
+    `complete` says whether these are all. `best_alone` is the best hint were it the only
+    resource, None where that turns on a distance that the machine does not report (TM-10) or
+    takes too long to find. `stated` are its hints as they came.
     """
 
     provider: str
@@ -48,6 +64,8 @@ class ResourceView:
     any_node: bool
     nowhere: bool
     best_alone: TopologyHint | None
+    complete: bool = True
+    stated: HintList = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +91,7 @@ def explain_merge(record: MergeRecord, policy: Policy, numa: NumaInfo) -> MergeV
         for resource, hints in (answer.hints or {}).items()
         if hints is not None
     )
-    cause, blamed = _cause(views)
+    cause, blamed = _cause(views, numa)
     return MergeVerdict(
         admitted=record.admitted,
         cause=cause,
@@ -91,9 +109,13 @@ def mask_words(mask: NumaMask | None) -> str:
 
 
 def _view(
-    provider: str, resource: str, hints: Iterable[TopologyHint], policy: Policy, numa: NumaInfo
+    provider: str, resource: str, hints: StatedList, policy: Policy, numa: NumaInfo
 ) -> ResourceView:
-    hint_list = tuple(hints)
+    complete = True
+    hint_list = hints if isinstance(hints, tuple) else ()
+    if isinstance(hints, FamilyList):
+        choices = accepted_choices(hints, policy)
+        hint_list, complete = choices.hints, choices.complete
     accepted = {hint.mask for hint in hint_list if policy.accepts(hint)}
     usable = {mask for mask in accepted if mask is not None and mask & numa.default_mask}
     return ResourceView(
@@ -101,8 +123,10 @@ def _view(
         resource=resource,
         accepted=tuple(sorted(usable, key=narrowness)),
         any_node=None in accepted,
-        nowhere=not hint_list,
-        best_alone=_best_alone(resource, hint_list, policy),
+        nowhere=not hints or (isinstance(hints, FamilyList) and is_empty(hints)),
+        best_alone=_best_alone(resource, hints, policy),
+        complete=complete,
+        stated=hints,
     )
 
 
@@ -110,12 +134,22 @@ def _best_alone(resource: str, hints: HintList, policy: Policy) -> TopologyHint 
     alone: Mapping[str, HintList] = {resource: hints}
     try:
         return policy.decide([alone]).best
-    except MissingDistance:
-        # The merge of all resources did not need that distance, so its outcome stands.
+    except (MissingDistance, Undecided):
+        # The merge of all resources did not need that answer, so its outcome stands.
         return None
 
 
-def _cause(views: tuple[ResourceView, ...]) -> tuple[MergeCause, list[ResourceView]]:
+def accepted_choices(family: FamilyList, policy: Policy) -> Choices:
+    """The first few hints of a described list that `policy` accepts; single nodes in full."""
+    if not policy.alignment_guaranteed:
+        return preferred_choices(family, _MOST_ACCEPTED)
+    # Only single nodes can be accepted, and there are at most as many as a mask has places.
+    return Choices(tuple(kept_hints(offer_of(family), _ANY_NODE)), complete=True)
+
+
+def _cause(
+    views: tuple[ResourceView, ...], numa: NumaInfo
+) -> tuple[MergeCause, list[ResourceView]]:
     nowhere = [view for view in views if view.nowhere]
     if nowhere:
         return MergeCause.NOWHERE, nowhere
@@ -123,22 +157,33 @@ def _cause(views: tuple[ResourceView, ...]) -> tuple[MergeCause, list[ResourceVi
     if unaccepted:
         return MergeCause.NO_ACCEPTED_MASK, unaccepted
     demanding = [view for view in views if not view.any_node]
-    if _agree(demanding):
+    if _agree(demanding, numa):
         return MergeCause.ALIGNED, []
-    return MergeCause.NO_COMMON_MASK, _fewest_clashing(demanding)
+    return MergeCause.NO_COMMON_MASK, _fewest_clashing(demanding, numa)
 
 
-def _agree(views: list[ResourceView]) -> bool:
+def _agree(views: list[ResourceView], numa: NumaInfo) -> bool:
+    """Whether the accepted masks of all have one in common.
+
+    Where lists are too long to compare, what the merge asks is asked again, without distances.
+    Where even that is too hard they count as agreeing, so that nobody is blamed for too little.
+    """
+    if not all(view.complete for view in views):
+        offers = [offer_of(view.stated) for view in views if view.stated is not None]
+        try:
+            return preferred(offers, numa.default_mask, narrowest, Work()) is not None
+        except OutOfWork:
+            return True
     masks = [set(view.accepted) for view in views]
     return not masks or bool(set.intersection(*masks))
 
 
-def _fewest_clashing(views: list[ResourceView]) -> list[ResourceView]:
+def _fewest_clashing(views: list[ResourceView], numa: NumaInfo) -> list[ResourceView]:
     """`views` without those whose absence would leave the others clashing all the same."""
     kept = list(views)
     for view in views:
         without = [other for other in kept if other is not view]
-        if not _agree(without):
+        if not _agree(without, numa):
             kept = without
     return kept
 
@@ -159,7 +204,7 @@ def _obstacle(policy: Policy, cause: MergeCause, blamed: list[ResourceView]) -> 
     if cause is MergeCause.NOWHERE:
         return f"no set of NUMA nodes can give {names}"
     if cause is MergeCause.NO_COMMON_MASK:
-        wishes = "; ".join(f"{view.resource} on {_choice(view.accepted)}" for view in blamed)
+        wishes = "; ".join(f"{view.resource} on {_choice(view)}" for view in blamed)
         return f"{names} have no set of NUMA nodes in common ({wishes})"
     if policy.alignment_guaranteed:
         return f"no NUMA node alone can give {names}"
@@ -174,9 +219,12 @@ def _obstacle(policy: Policy, cause: MergeCause, blamed: list[ResourceView]) -> 
     return f"no preferred set of NUMA nodes can give {names}{detail}"
 
 
-def _choice(masks: tuple[NumaMask, ...]) -> str:
+def _choice(view: ResourceView) -> str:
+    masks = view.accepted
     named = [mask_words(mask) for mask in masks[:_MOST_MASKS_NAMED]]
-    if len(masks) > _MOST_MASKS_NAMED:
+    if not view.complete:
+        named.append("others")
+    elif len(masks) > _MOST_MASKS_NAMED:
         named.append(f"{len(masks) - _MOST_MASKS_NAMED} more")
     return " or ".join(named)
 

@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from numalign.topology.explain_merge import MergeCause, MergeVerdict, explain_merge, mask_words
+from numalign.topology.explain_merge import (
+    MergeCause,
+    MergeVerdict,
+    ResourceView,
+    explain_merge,
+    mask_words,
+)
 from numalign.topology.explain_words import (
     holders_words,
     listed,
@@ -79,18 +85,21 @@ def _outcome_words(record: MergeRecord, policy: Policy, numa: NumaInfo) -> str:
         return f"{got}: no resource minds where"
     if verdict.cause is not MergeCause.ALIGNED:
         return f"{got}, not preferred: {without_subject(verdict)}"
-    offers = "; ".join(
-        f"{view.resource} offered {masks_words(view.accepted, any_node=view.any_node)}"
-        for view in verdict.resources
-    )
+    offers = "; ".join(f"{view.resource} offered {_offered(view)}" for view in verdict.resources)
     return f"{got}, preferred: {_choice_words(verdict, numa)} ({offers})"
 
 
 def _choice_words(verdict: MergeVerdict, numa: NumaInfo) -> str:
     """Why this mask of those that all resources agree on."""
+    rank = "the narrowest, then closest," if numa.distances else "the first of the narrowest"
+    if not all(view.complete for view in verdict.resources):
+        return f"{rank} of the sets of NUMA nodes that all resources agree on"
     demanding = [frozenset(view.accepted) for view in verdict.resources if not view.any_node]
     common = frozenset.intersection(*demanding)
     if len(common) == 1:
         return "the only set of NUMA nodes that all resources agree on"
-    rank = "the narrowest, then closest," if numa.distances else "the first of the narrowest"
     return f"{rank} of {len(common)} sets of NUMA nodes that all resources agree on"
+
+
+def _offered(view: ResourceView) -> str:
+    return masks_words(view.accepted, any_node=view.any_node, complete=view.complete)

@@ -55,12 +55,14 @@ def nodes_words(nodes: Iterable[int]) -> str:
     return f"NUMA node{'' if len(names) == 1 else 's'} {listed(names)}"
 
 
-def masks_words(masks: Sequence[NumaMask], *, any_node: bool) -> str:
-    """The first few of `masks`, which are in order of preference."""
+def masks_words(masks: Sequence[NumaMask], *, any_node: bool, complete: bool = True) -> str:
+    """The first few of `masks`, which are in order of preference; not `complete`: of more."""
     if any_node and not masks:
         return "any node"
     named = [mask_words(mask) for mask in masks[:_MOST_MASKS_NAMED]]
-    if len(masks) > _MOST_MASKS_NAMED:
+    if not complete:
+        named.append("others")
+    elif len(masks) > _MOST_MASKS_NAMED:
         named.append(f"{len(masks) - _MOST_MASKS_NAMED} more")
     return listed(named, "or") or "nothing"
 

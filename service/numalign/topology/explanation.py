@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from numalign.model.hint import HintList, TopologyHint
+from numalign.families.choices import some_choices
+from numalign.model.hint import FamilyList, HintList, TopologyHint
 from numalign.model.numa_mask import narrowness
 from numalign.model.pod import Container, Pod
 from numalign.provider.values import ResourceFacts
@@ -125,6 +126,10 @@ def _choices(
     listed = hints[found.facts.resource]
     if listed is None:
         return (TopologyHint(None, True),)
+
+    if isinstance(listed, FamilyList):
+        # Those of the preferred size come first; whether that will do is the policy's to say.
+        listed = some_choices(listed, MOST_CHOICES).hints
 
     def order(hint: TopologyHint) -> tuple[bool, tuple[int, int]]:
         return (not policy.accepts(hint), (0, 0) if hint.mask is None else narrowness(hint.mask))

@@ -13,12 +13,54 @@ Two facts carry it:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from numalign.model.hint import TopologyHint
-from numalign.model.numa_mask import NumaMask
+from numalign.errors import FieldViolation, InvalidInput
+from numalign.families.expand import expand
+from numalign.families.merge import Merged, merge_offers
+from numalign.families.offers import offer_of
+from numalign.families.work import Work
+from numalign.model.hint import FamilyList, TopologyHint
+from numalign.model.numa_mask import NumaMask, nodes_of
 from numalign.topology.intersections import intersections
+from numalign.topology.normalise import NOWHERE, StatedList
 from numalign.topology.numa_info import Fitter
+
+FEW_NODES = 8
+"""Up to this many NUMA nodes described lists are written out: all masks are few."""
+
+
+def merge_stated(lists: Sequence[StatedList], default_mask: NumaMask, fitter: Fitter) -> Merged:
+    """The best hint for lists that may be described, its mask as in `merge`.
+
+    Raises Undecided where described lists are too hard, and what `fitter` raises.
+    """
+    described = [one for one in lists if isinstance(one, FamilyList)]
+    if not described:
+        return Merged(merge(listed(lists), default_mask, fitter))
+    check_grounds(described, default_mask)
+    if default_mask.bit_count() <= FEW_NODES:
+        return Merged(merge(listed(lists), default_mask, fitter))
+    return merge_offers([offer_of(one) for one in lists], default_mask, fitter, Work())
+
+
+def listed(lists: Sequence[StatedList]) -> list[tuple[TopologyHint, ...]]:
+    """The lists with those that are described written out."""
+    return [(expand(one) or NOWHERE) if isinstance(one, FamilyList) else one for one in lists]
+
+
+def check_grounds(described: Iterable[FamilyList], default_mask: NumaMask) -> None:
+    """Raise InvalidInput for a piece that is not within the machine's NUMA nodes."""
+    for family in described:
+        for piece in family.pieces:
+            if piece.ground & ~default_mask:
+                raise InvalidInput(
+                    FieldViolation(
+                        "pieces.ground",
+                        f"nodes {list(nodes_of(NumaMask(piece.ground & ~default_mask)))} are "
+                        "not NUMA nodes of the machine",
+                    )
+                )
 
 
 def merge(

@@ -7,20 +7,19 @@ Rules TM-8..TM-11, TM-14.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from operator import itemgetter
 from typing import TypeAlias
 
 from numalign.errors import NumalignError, StartError
+from numalign.families.distances import Distances
 from numalign.model.machine import Machine
 from numalign.model.numa_mask import NumaMask, mask_of, nodes_of
 
 STAGE = "topology_manager"
 """The stage that a refused construction names."""
-
-Fitter: TypeAlias = Callable[[Collection[NumaMask]], NumaMask]
-"""Picks the best of one or more distinct, non-empty masks (TM-11)."""
 
 
 class MissingDistance(NumalignError):
@@ -56,22 +55,17 @@ class NumaInfo:
                 return float(rows[0][nodes[0]])
             total = sum(map(sum, map(itemgetter(*nodes), rows)))
         except LookupError:
-            raise self._missing(nodes) from None
+            raise self.missing(nodes) from None
         # A sum of integers is exact; one division rounds as the double arithmetic does.
         return total / len(nodes) ** 2
 
-    def closest(self, masks: Collection[NumaMask]) -> NumaMask:
-        """The narrowest of `masks`; between equally wide ones the least average distance.
+    @property
+    def closest(self) -> Closest:
+        """The order in which distances decide between equally wide masks (TM-11)."""
+        return Closest(self)
 
-        Equal averages are decided by the smaller value. No distance is needed where the
-        width alone decides. Raises MissingDistance where it does not (TM-11).
-        """
-        narrow = _narrow(masks)
-        if len(narrow) == 1:
-            return narrow[0]
-        return min(narrow, key=lambda mask: (self.average_distance(mask), mask))
-
-    def _missing(self, nodes: tuple[int, ...]) -> MissingDistance:
+    def missing(self, nodes: tuple[int, ...]) -> MissingDistance:
+        """What to raise where a distance between some of `nodes` is not reported."""
         for node in nodes:
             row = self.distances.get(node, ())
             for other in nodes:
@@ -83,9 +77,44 @@ class NumaInfo:
         raise AssertionError("every distance between the nodes is known")
 
 
-def narrowest(masks: Collection[NumaMask]) -> NumaMask:
-    """The mask with the fewest nodes; among several the smallest value (TM-2, TM-11)."""
-    return min(_narrow(masks))
+@dataclass(frozen=True)
+class Closest:
+    """Picks the narrowest mask; between equally wide ones that of the least average distance.
+
+    Equal averages are decided by the smaller value. No distance is needed where the width
+    alone decides. Raises MissingDistance where it does not (TM-10, TM-11).
+    """
+
+    numa: NumaInfo
+
+    @cached_property
+    def distances(self) -> Distances:
+        """The distances as a search for close nodes needs them, prepared at the first."""
+        return Distances(self.numa.nodes, self.numa.distances, self.numa.missing)
+
+    def __call__(self, masks: Collection[NumaMask]) -> NumaMask:
+        """The best of one or more distinct, non-empty masks."""
+        narrow = _narrow(masks)
+        if len(narrow) == 1:
+            return narrow[0]
+        return min(narrow, key=lambda mask: (self.numa.average_distance(mask), mask))
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowest:
+    """Picks the mask with the fewest nodes; among several the smallest value (TM-2, TM-11)."""
+
+    distances: None = None
+
+    def __call__(self, masks: Collection[NumaMask]) -> NumaMask:
+        """The best of one or more distinct, non-empty masks."""
+        return min(_narrow(masks))
+
+
+Fitter: TypeAlias = Closest | Narrowest
+"""How equally good masks compare (TM-11)."""
+
+narrowest = Narrowest()
 
 
 def reported_distances(machine: Machine) -> dict[int, tuple[int, ...]]:

@@ -14,10 +14,15 @@ from numalign.model.hint import ProviderHints, TopologyHint
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The best hint, and whether the policy admits it."""
+    """The best hint, and whether the policy admits it.
+
+    Not `proved`: the hint is as wide and as preferred as the best is, but whether another of
+    that width is better could not be found out in time.
+    """
 
     best: TopologyHint
     admitted: bool
+    proved: bool = True
 
 
 class Policy(Protocol):
@@ -37,5 +42,6 @@ class Policy(Protocol):
     def decide(self, answers: Sequence[ProviderHints]) -> Verdict:
         """Merge what the providers answered, in provider order.
 
-        Raises MissingDistance where the machine lacks a distance that decides (TM-10).
+        Raises MissingDistance where the machine lacks a distance that decides (TM-10), and
+        Undecided where described hints are too hard to merge.
         """

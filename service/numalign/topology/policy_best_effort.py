@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from numalign.model.hint import ProviderHints, TopologyHint
-from numalign.topology.merge import merge
+from numalign.topology.merge import merge_stated
 from numalign.topology.normalise import normalise
 from numalign.topology.numa_info import Fitter, NumaInfo
 from numalign.topology.policy import Verdict
@@ -29,4 +29,5 @@ class BestEffortPolicy:
 
     def decide(self, answers: Sequence[ProviderHints]) -> Verdict:
         """The merged hint, admitted."""
-        return Verdict(merge(normalise(answers), self.numa.default_mask, self.fitter), True)
+        merged = merge_stated(normalise(answers), self.numa.default_mask, self.fitter)
+        return Verdict(merged.best, True, merged.proved)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from numalign.model.hint import ProviderHints, TopologyHint
-from numalign.topology.merge import merge
+from numalign.topology.merge import merge_stated
 from numalign.topology.normalise import normalise
 from numalign.topology.numa_info import Fitter, NumaInfo
 from numalign.topology.policy import Verdict
@@ -29,5 +29,5 @@ class RestrictedPolicy:
 
     def decide(self, answers: Sequence[ProviderHints]) -> Verdict:
         """The merged hint, admitted if it is preferred."""
-        best = merge(normalise(answers), self.numa.default_mask, self.fitter)
-        return Verdict(best, best.preferred)
+        merged = merge_stated(normalise(answers), self.numa.default_mask, self.fitter)
+        return Verdict(merged.best, merged.best.preferred, merged.proved)

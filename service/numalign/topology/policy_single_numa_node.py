@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from numalign.model.hint import ProviderHints, TopologyHint
-from numalign.topology.merge import merge
-from numalign.topology.normalise import normalise
+from numalign.families.offers import offer_of
+from numalign.families.single_node import kept_hints
+from numalign.model.hint import FamilyList, ProviderHints, TopologyHint
+from numalign.topology.merge import check_grounds, merge
+from numalign.topology.normalise import StatedList, normalise
 from numalign.topology.numa_info import NumaInfo, narrowest
 from numalign.topology.policy import Verdict
 
@@ -31,8 +33,14 @@ class SingleNumaNodePolicy:
 
     def decide(self, answers: Sequence[ProviderHints]) -> Verdict:
         """Merge the hints it accepts; a list that loses all of them makes the merge fail."""
-        lists = [[h for h in hints if self.accepts(h)] for hints in normalise(answers)]
+        lists = [self._accepted(hints) for hints in normalise(answers)]
         best = merge(lists, self.numa.default_mask, narrowest)
         if best.mask == self.numa.default_mask:
             best = TopologyHint(None, best.preferred)
         return Verdict(best, best.preferred)
+
+    def _accepted(self, hints: StatedList) -> list[TopologyHint]:
+        if isinstance(hints, FamilyList):
+            check_grounds((hints,), self.numa.default_mask)
+            return kept_hints(offer_of(hints), self.numa.default_mask)
+        return [hint for hint in hints if self.accepts(hint)]

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby
 from operator import attrgetter
 
+from numalign.errors import Undecided
+from numalign.families.choices import offers_mask
 from numalign.model.numa_mask import NumaMask, mask_of, nodes_of
 from numalign.model.pod import Pod
 from numalign.provider.values import ResourceFacts
@@ -160,15 +162,15 @@ def other_policy(record: MergeRecord, verdict: MergeVerdict, policy: Policy, num
 def _decided(policy: Policy, record: MergeRecord) -> Verdict | None:
     try:
         return policy.decide([answer.hints for answer in record.answers])
-    except MissingDistance:
-        # The policy in force did not need that distance; this one cannot be judged.
+    except (MissingDistance, Undecided):
+        # The policy in force did not need that answer; this one cannot be judged.
         return None
 
 
 def _memory_agrees(record: MergeRecord, decided: Verdict) -> bool:
     """Whether memory can be booked on the very mask: unlike others it cannot take a part."""
     return all(
-        decided.best.mask in {hint.mask for hint in hints}
+        decided.best.mask is not None and offers_mask(hints, decided.best.mask)
         for answer in record.answers
         for resource, hints in (answer.hints or {}).items()
         if hints is not None and is_bytes(resource)

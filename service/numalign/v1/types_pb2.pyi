@@ -180,8 +180,113 @@ class Hint(_message.Message):
 Global___Hint: _TypeAlias = Hint  # noqa: Y015
 
 @_typing.final
+class Threshold(_message.Message):
+    """A least amount that a set of NUMA nodes has to offer: what its nodes weigh reaches `need`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NEED_FIELD_NUMBER: _builtins.int
+    WEIGHTS_FIELD_NUMBER: _builtins.int
+    GROUP_MASKS_FIELD_NUMBER: _builtins.int
+    GROUP_WEIGHTS_FIELD_NUMBER: _builtins.int
+    need: _builtins.int
+    """The amount; 0 is reached by every set."""
+    @_builtins.property
+    def weights(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """One weight for each node of the piece's ground, ascending."""
+
+    @_builtins.property
+    def group_masks(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Sets of nodes that have a weight together; it counts once if the set has any of them."""
+
+    @_builtins.property
+    def group_weights(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The weight of each group; as long as group_masks."""
+
+    def __init__(
+        self,
+        *,
+        need: _builtins.int = ...,
+        weights: _abc.Iterable[_builtins.int] | None = ...,
+        group_masks: _abc.Iterable[_builtins.int] | None = ...,
+        group_weights: _abc.Iterable[_builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["group_masks", b"group_masks", "group_weights", b"group_weights", "need", b"need", "weights", b"weights"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Threshold: _TypeAlias = Threshold  # noqa: Y015
+
+@_typing.final
+class Piece(_message.Message):
+    """A family of hints: all non-empty sets of NUMA nodes within `ground` that hold `must` and
+    reach every threshold.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    GROUND_FIELD_NUMBER: _builtins.int
+    MUST_FIELD_NUMBER: _builtins.int
+    THRESHOLDS_FIELD_NUMBER: _builtins.int
+    ground: _builtins.int
+    """The nodes that may be in a set."""
+    must: _builtins.int
+    """The nodes that have to be; within ground."""
+    @_builtins.property
+    def thresholds(self) -> _containers.RepeatedCompositeFieldContainer[Global___Threshold]:
+        """What a set has to offer."""
+
+    def __init__(
+        self,
+        *,
+        ground: _builtins.int = ...,
+        must: _builtins.int = ...,
+        thresholds: _abc.Iterable[Global___Threshold] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ground", b"ground", "must", b"must", "thresholds", b"thresholds"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Piece: _TypeAlias = Piece  # noqa: Y015
+
+@_typing.final
+class SocketRule(_message.Message):
+    """Says that a set of NUMA nodes is preferred if it touches so many sockets."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMBERS_FIELD_NUMBER: _builtins.int
+    TOUCHED_FIELD_NUMBER: _builtins.int
+    touched: _builtins.int
+    """How many of them a set has to touch, not more and not fewer."""
+    @_builtins.property
+    def members(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The nodes of each socket; a node may be on several."""
+
+    def __init__(
+        self,
+        *,
+        members: _abc.Iterable[_builtins.int] | None = ...,
+        touched: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["members", b"members", "touched", b"touched"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SocketRule: _TypeAlias = SocketRule  # noqa: Y015
+
+@_typing.final
 class HintList(_message.Message):
-    """The hints for one resource, as packed columns: entry i of every column belongs to hint i."""
+    """The hints for one resource: listed as packed columns, where entry i of every column belongs
+    to hint i, described as families, or both. A set of nodes that comes both ways is preferred
+    if either says so.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -198,7 +303,7 @@ class HintList(_message.Message):
         KIND_IMPOSSIBLE: HintList._Kind.ValueType  # 2
         """An empty list: this resource cannot be placed anywhere."""
         KIND_HINTS: HintList._Kind.ValueType  # 3
-        """The hints in the columns below; at least one."""
+        """The hints in the columns and families below; at least one column entry or one piece."""
 
     class Kind(_Kind, metaclass=_KindEnumTypeWrapper):
         """What kind of list this is. The three are distinct: each decides merges differently."""
@@ -210,14 +315,19 @@ class HintList(_message.Message):
     KIND_IMPOSSIBLE: HintList.Kind.ValueType  # 2
     """An empty list: this resource cannot be placed anywhere."""
     KIND_HINTS: HintList.Kind.ValueType  # 3
-    """The hints in the columns below; at least one."""
+    """The hints in the columns and families below; at least one column entry or one piece."""
 
     KIND_FIELD_NUMBER: _builtins.int
     MASKS_FIELD_NUMBER: _builtins.int
     PREFERRED_FIELD_NUMBER: _builtins.int
     HAS_AFFINITY_FIELD_NUMBER: _builtins.int
+    PIECES_FIELD_NUMBER: _builtins.int
+    PREFERRED_COUNT_FIELD_NUMBER: _builtins.int
+    SOCKETS_FIELD_NUMBER: _builtins.int
     kind: Global___HintList.Kind.ValueType
     """What kind of list this is."""
+    preferred_count: _builtins.int
+    """A family's set of nodes is preferred if it has this many. Unset: for its size none is."""
     @_builtins.property
     def masks(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """The mask of each hint; the entry of a hint without affinity is 0."""
@@ -230,6 +340,14 @@ class HintList(_message.Message):
     def has_affinity(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bool]:
         """Whether each hint has an affinity; empty means that all have."""
 
+    @_builtins.property
+    def pieces(self) -> _containers.RepeatedCompositeFieldContainer[Global___Piece]:
+        """Families of hints."""
+
+    @_builtins.property
+    def sockets(self) -> Global___SocketRule:
+        """Another way for a family's set to be preferred."""
+
     def __init__(
         self,
         *,
@@ -237,12 +355,17 @@ class HintList(_message.Message):
         masks: _abc.Iterable[_builtins.int] | None = ...,
         preferred: _abc.Iterable[_builtins.bool] | None = ...,
         has_affinity: _abc.Iterable[_builtins.bool] | None = ...,
+        pieces: _abc.Iterable[Global___Piece] | None = ...,
+        preferred_count: _builtins.int | None = ...,
+        sockets: Global___SocketRule | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_preferred_count", b"_preferred_count", "preferred_count", b"preferred_count", "sockets", b"sockets"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["has_affinity", b"has_affinity", "kind", b"kind", "masks", b"masks", "preferred", b"preferred"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_preferred_count", b"_preferred_count", "has_affinity", b"has_affinity", "kind", b"kind", "masks", b"masks", "pieces", b"pieces", "preferred", b"preferred", "preferred_count", b"preferred_count", "sockets", b"sockets"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__preferred_count: _TypeAlias = _typing.Literal["preferred_count"]  # noqa: Y015
+    _WhichOneofArgType__preferred_count: _TypeAlias = _typing.Literal["_preferred_count", b"_preferred_count"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__preferred_count) -> _WhichOneofReturnType__preferred_count | None: ...
 
 Global___HintList: _TypeAlias = HintList  # noqa: Y015
 

@@ -9,6 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from numalign.cli.tables.amounts import amount_text, hint_text, mask_text
+from numalign.families.choices import some_choices
+from numalign.model.hint import FamilyList
+from numalign.provider.hint_messages import hint_to_message, list_from_message
 from numalign.v1 import types_pb2 as pb
 
 _MOST_HINTS = 12
@@ -97,6 +100,9 @@ def hints_cell(hints: pb.HintList) -> str:
         return "no preference"
     if hints.kind == pb.HintList.KIND_IMPOSSIBLE:
         return "nowhere"
+    given = list_from_message(hints, "hints")
+    if isinstance(given, FamilyList):
+        return _described_cell(given)
     affinities = hints.has_affinity or [True] * len(hints.masks)
     texts = [
         mask_text(pb.Hint(mask=mask) if has else pb.Hint()) + ("*" if preferred else "")
@@ -105,6 +111,14 @@ def hints_cell(hints: pb.HintList) -> str:
     if len(texts) > _MOST_HINTS:
         texts[_MOST_HINTS:] = [f"and {len(texts) - _MOST_HINTS} more"]
     return " ".join(texts)
+
+
+def _described_cell(family: FamilyList) -> str:
+    choices = some_choices(family, _MOST_HINTS)
+    texts = [
+        mask_text(hint_to_message(hint)) + ("*" if hint.preferred else "") for hint in choices.hints
+    ]
+    return " ".join(texts if choices.complete else [*texts, "and more"])
 
 
 def _allocate_calls(calls: Iterable[pb.AllocateCall]) -> Table:
