@@ -25,6 +25,7 @@ from numalign.cpu.engine import CpuEngine, build_engine
 from numalign.cpu.state import CpuState
 from numalign.cpu.strategies import KUBELET
 from numalign.errors import StartError
+from numalign.families.expand import expanded
 from numalign.model.hint import NO_HINT, TopologyHint
 from numalign.model.ids import PodUid
 from numalign.model.pod import Pod
@@ -143,7 +144,9 @@ class Replay:
         )
         self.state = hinted.state
         recorded = next(p for p in merge["providers"] if p["provider"] == "cpu")
-        self.compare(f"{where} hints", hinted.hints, hints_from_scenario(recorded["hints"]))
+        self.compare(
+            f"{where} hints", expanded(hinted.hints), hints_from_scenario(recorded["hints"])
+        )
 
     def allocate(
         self, where: str, pod: Pod, calls: list[Json], affinity: TopologyHint, *, ready: bool

@@ -26,6 +26,7 @@ from numalign.device.inventory import Inventory, list_received, plugin_disconnec
 from numalign.device.state import DeviceState
 from numalign.device.static_plugins import StaticPlugins, registered, static_devices
 from numalign.device.strategies import DeviceStrategies
+from numalign.families.expand import expanded
 from numalign.model.hint import NO_HINT, ProviderHints
 from numalign.model.ids import DeviceId, PodUid
 from numalign.model.numa_mask import nodes_of
@@ -364,7 +365,7 @@ def _hints_json(hints: ProviderHints) -> Any:
             }
             for hint in listed
         ]
-        for resource, listed in hints.items()
+        for resource, listed in (expanded(hints) or {}).items()
     }
 
 

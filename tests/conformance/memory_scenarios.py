@@ -21,6 +21,7 @@ from tests.conformance.scenario_pods import (
 )
 
 from numalign.errors import StartError
+from numalign.families.expand import expanded
 from numalign.memory.engine import MemoryEngine, MemoryStrategies, build_engine
 from numalign.model.hint import NO_HINT, TopologyHint
 from numalign.model.ids import NumaId, PodUid
@@ -188,7 +189,9 @@ class Replay:
                 self.state, pod, pod.container(name), self._sources()
             )
         self.state = hinted.state
-        self.check(f"{where} hints of {name}", hinted.hints, hints_from_scenario(recorded))
+        self.check(
+            f"{where} hints of {name}", expanded(hinted.hints), hints_from_scenario(recorded)
+        )
         self.tally.hints += 1
 
     def _allocate(self, where: str, pod: Pod, call: Json, expect: Json) -> None:

@@ -1,7 +1,8 @@
 """Hints for CPUs: which sets of NUMA nodes could hold a request. Rules CPU-41..CPU-43.
 
 What is asked of a set of nodes is separable: a sum over its nodes and a set of nodes that
-must be in it. `Demand` is that question; `HintTable` answers it by listing all sets.
+must be in it. `Demand` is that question; `HintTable` answers it by listing all sets, or on a
+machine with many nodes by describing them.
 """
 
 from __future__ import annotations
@@ -12,13 +13,12 @@ from itertools import combinations
 from typing import TypeAlias
 
 from numalign.cpu.topology import CpuTopology
-from numalign.errors import ConfigError
 from numalign.model.cpu_set import CpuSet
-from numalign.model.hint import TopologyHint
-from numalign.model.numa_mask import MAX_NUMA_ID, NumaMask
+from numalign.model.hint import FamilyList, Piece, SocketRule, Threshold, TopologyHint
+from numalign.model.numa_mask import NumaMask, mask_of
 
-MAX_LISTED_NODES = 16
-"""Above this many NUMA nodes the sets of nodes are too many to list."""
+MAX_LISTED_NODES = 8
+"""Above this many NUMA nodes with CPUs the sets of nodes are described, not listed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,28 +70,39 @@ touch, and its hint without and with preference. A plain tuple: there may be tho
 
 
 class HintTable:
-    """All sets of NUMA nodes of a machine in the order of TM-5, ready to be filtered."""
+    """What can be said about sets of NUMA nodes before anybody asks.
 
-    def __init__(self, topology: CpuTopology, *, align_by_socket: bool) -> None:
+    Up to `MAX_LISTED_NODES` these are all sets in the order of TM-5, ready to be filtered.
+    """
+
+    def __init__(
+        self,
+        topology: CpuTopology,
+        *,
+        align_by_socket: bool,
+        most_listed: int = MAX_LISTED_NODES,
+    ) -> None:
         self._position = {node: i for i, node in enumerate(topology.nodes)}
         self._nodes_per_socket = (
             len(topology.nodes) // topology.num_sockets
             if align_by_socket and topology.num_sockets
             else 0
         )
-        listed = len(topology.nodes) <= MAX_LISTED_NODES
+        listed = len(topology.nodes) <= most_listed
         self._rows = _rows(topology) if listed else None
+        self._ground = mask_of(topology.nodes)
+        self._sockets = tuple(
+            mask_of(node for node, bits in topology.nodes.items() if bits & cpus)
+            for cpus in topology.sockets.values()
+        )
 
-    def hints(self, asked: Demand) -> tuple[TopologyHint, ...]:
+    def hints(self, asked: Demand) -> tuple[TopologyHint, ...] | FamilyList:
         """The sets of nodes that can hold the request, each preferred or not (CPU-41, CPU-42).
 
-        Raises ConfigError on a machine with more than `MAX_LISTED_NODES` NUMA nodes.
+        Empty where no set can.
         """
         if self._rows is None:
-            raise ConfigError(
-                f"hints over {len(self._position)} NUMA nodes cannot be listed: "
-                f"at most {MAX_LISTED_NODES} are supported with this topology policy"
-            )
+            return self._described(asked)
         sums = [0]
         for free in asked.free:
             sums += [held + free for held in sums]
@@ -106,6 +117,18 @@ class HintTable:
             ]
         )
 
+    def _described(self, asked: Demand) -> tuple[TopologyHint, ...] | FamilyList:
+        """The sets as one piece (F-1): they hold `must`, and their free CPUs add up."""
+        if sum(asked.free) < asked.threshold:
+            return ()
+        enough = Threshold(asked.threshold, asked.free)
+        needed = self._sockets_needed(asked.minimum)
+        return FamilyList(
+            pieces=(Piece(self._ground, mask_of(asked.must), (enough,)),),
+            preferred_count=asked.minimum,
+            sockets=SocketRule(self._sockets, needed) if needed else None,
+        )
+
     def _sockets_needed(self, minimum: int) -> int:
         """How many sockets a socket-aligned set touches; 0 if none is (CPU-42)."""
         per_socket = self._nodes_per_socket
@@ -118,8 +141,6 @@ def _rows(topology: CpuTopology) -> tuple[_Row, ...]:
     for node in topology.nodes:
         masks += [mask | 1 << node for mask in masks]
         touched += [sockets | touched_by[node] for sockets in touched]
-    if masks[-1] >> (MAX_NUMA_ID + 1):
-        raise ValueError("bit number must be in range 0-63")
     places = [1 << i for i in range(len(topology.nodes))]
     return tuple(
         (

@@ -12,8 +12,13 @@ from dataclasses import dataclass
 
 from numalign.device.errors import DeviceFault
 from numalign.device.layout import DeviceLayout
-from numalign.model.hint import HintList, TopologyHint
+from numalign.families.pieces import compiled
+from numalign.model.hint import FamilyList, HintList, Piece, Threshold, TopologyHint
 from numalign.model.ids import DeviceId
+from numalign.model.numa_mask import EMPTY, NumaMask, mask_of
+
+MOST_LISTED_NODES = 8
+"""Above this many nodes with devices of a resource the masks are described, not listed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +46,14 @@ def hints(layout: DeviceLayout, question: HintQuestion, fault: Fault) -> HintLis
     """
     if not layout.has_topology:
         return None
+    state = describe if len(layout.nodes) > MOST_LISTED_NODES else generate
     if question.held:
         if len(question.held) != question.request:
             return ()
-        return generate(layout, question.request, question.held, frozenset(), fault)
+        return state(layout, question.request, question.held, frozenset(), fault)
     if len(question.available | question.reusable) < question.request:
         return ()
-    return generate(layout, question.request, question.available, question.reusable, fault)
+    return state(layout, question.request, question.available, question.reusable, fault)
 
 
 def generate(
@@ -80,6 +86,44 @@ def generate(
             else:
                 found.append(preferred if mask.bit_count() == minimum else plain)
     return tuple(found)
+
+
+def describe(
+    layout: DeviceLayout,
+    request: int,
+    available: Iterable[DeviceId],
+    reusable: Iterable[DeviceId],
+    fault: Fault,
+) -> tuple[TopologyHint, ...] | FamilyList:
+    """The masks of `generate` as one piece (F-2): on many nodes they are too many to list.
+
+    Each reusable device must be touched: a node of its own is in every mask, and one on several
+    nodes is a threshold of its own.
+    """
+    required, matching_always = _required_nodes(layout, reusable, fault)
+    single, shared = _count_by_nodes(layout, available, fault)
+    nodes = sorted(layout.nodes)
+    ground = mask_of(nodes)
+    must = EMPTY
+    thresholds = [
+        Threshold(
+            need=request - matching_always,
+            weights=tuple([single.get(1 << node, 0) for node in nodes]),
+            groups=tuple([(NumaMask(bits), count) for bits, count in shared]),
+        )
+    ]
+    for bits in required:
+        inside = bits & ground
+        if not inside:
+            return ()
+        if inside & (inside - 1):
+            thresholds.append(Threshold(1, tuple([inside >> node & 1 for node in nodes])))
+        else:
+            must = NumaMask(must | inside)
+    piece = Piece(ground, must, tuple(thresholds))
+    if compiled(piece) is None:
+        return ()
+    return FamilyList(pieces=(piece,), preferred_count=layout.minimum_size(request))
 
 
 def _required_nodes(

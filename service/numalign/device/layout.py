@@ -14,9 +14,10 @@ from itertools import accumulate
 from typing import TypeAlias
 
 from numalign.device.inventory import WITHOUT_TOPOLOGY, Device
-from numalign.model.hint import TopologyHint
+from numalign.families.counts import fewest_nodes
+from numalign.model.hint import Piece, Threshold, TopologyHint
 from numalign.model.ids import DeviceId
-from numalign.model.numa_mask import MAX_NUMA_ID, NumaMask, subsets
+from numalign.model.numa_mask import MAX_NUMA_ID, NumaMask, mask_of, subsets
 
 _KEPT_UP_TO = 10
 """Node counts whose candidates are kept for the next request: 1023 masks at most."""
@@ -116,7 +117,16 @@ def _minimum_size(nodes: tuple[int, ...], groups: tuple[tuple[int, int], ...], r
             if devices >= request:
                 return size
         return len(nodes)
-    for mask in subsets(nodes):
-        if sum(count for bits, count in groups if bits & mask) >= request:
-            return mask.bit_count()
-    return len(nodes)
+    ground = mask_of(node for node in nodes if node <= MAX_NUMA_ID)
+    piece = Piece(
+        ground,
+        thresholds=(
+            Threshold(
+                need=request,
+                weights=(0,) * ground.bit_count(),
+                groups=tuple([(NumaMask(bits), count) for bits, count in groups]),
+            ),
+        ),
+    )
+    fewest = fewest_nodes(piece)
+    return len(nodes) if fewest is None else fewest

@@ -6,10 +6,12 @@ oracle, and by a sort where a piece has one plain threshold. Section "Least coun
 
 from __future__ import annotations
 
+from numalign.errors import Undecided
 from numalign.families.oracle import Oracle
 from numalign.families.packing import joint_bin, packing
-from numalign.families.pieces import Compiled
-from numalign.families.work import Work
+from numalign.families.pieces import Compiled, compiled
+from numalign.families.work import OutOfWork, Work
+from numalign.model.hint import Piece
 
 
 def least_count(piece: Compiled, work: Work) -> int:
@@ -22,6 +24,20 @@ def least_count(piece: Compiled, work: Work) -> int:
     if only is None:
         raise AssertionError("a compiled piece has members")
     return least_reached(Oracle(packing(piece.ground, (only,)), work), 1)
+
+
+def fewest_nodes(piece: Piece) -> int | None:
+    """The size of the smallest members of `piece`, None if it has none.
+
+    Raises Undecided where that takes too long to find out.
+    """
+    made = compiled(piece)
+    if made is None:
+        return None
+    try:
+        return least_count(made, Work())
+    except OutOfWork as stopped:
+        raise Undecided("the fewest NUMA nodes for a request were not found in time") from stopped
 
 
 def least_reached(oracle: Oracle, at_least: int) -> int:

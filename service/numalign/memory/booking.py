@@ -10,8 +10,7 @@ from dataclasses import replace
 
 from numalign.memory.eligibility import Request
 from numalign.memory.faults import missing_node, missing_table
-from numalign.memory.hints import Reusable
-from numalign.memory.machine_state import UINT64, MachineState, NodeMemory, Table
+from numalign.memory.machine_state import UINT64, MachineState, NodeMemory, Reusable, Table
 from numalign.model.ids import NumaId
 from numalign.model.numa_mask import NumaMask, nodes_of
 from numalign.provider.values import MemoryBlock

@@ -7,12 +7,13 @@ least number of nodes that could hold the request on an empty machine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+from numalign.families.counts import fewest_nodes
 from numalign.memory.eligibility import Request
 from numalign.memory.faults import missing_table
 from numalign.memory.machine_state import NO_TABLE, MachineState
+from numalign.model.hint import Piece, Threshold
 from numalign.model.ids import NumaId
 from numalign.model.numa_mask import EMPTY, NumaMask, mask_of
 
@@ -92,13 +93,12 @@ def columns_of(machine: MachineState, request: Request) -> Columns:
 def minimum_nodes(columns: Columns) -> int | None:
     """The least number of nodes whose allocatable bytes hold every request; None if none do.
 
-    Exact for any number of nodes and resources without listing masks: sizes are tried upwards,
-    and a choice of nodes is given up as soon as the best that could still be added is too
-    little. Hints compare with the same number, or with the number of all nodes if none do.
+    Exact for any number of nodes and resources without listing masks. Hints compare with the
+    same number, or with the number of all nodes if none do. Raises Undecided where it takes too
+    long to find.
     """
-    weights = [column.allocatable for column in columns.resources]
-    needs = [column.requested for column in columns.resources]
-    return _least_count(weights, needs, len(columns.nodes))
+    enough = tuple([Threshold(c.requested, c.allocatable) for c in columns.resources])
+    return fewest_nodes(Piece(mask_of(columns.nodes), thresholds=enough))
 
 
 def _column(machine: MachineState, resource: str, requested: int) -> ResourceColumn:
@@ -109,29 +109,3 @@ def _column(machine: MachineState, resource: str, requested: int) -> ResourceCol
         allocatable=tuple(table.allocatable for table in tables),
         free=tuple(table.free for table in tables),
     )
-
-
-def _least_count(weights: Sequence[Sequence[int]], needs: Sequence[int], nodes: int) -> int | None:
-    for count in range(1, nodes + 1):
-        if all(
-            sum(sorted(column)[-count:]) >= need
-            for column, need in zip(weights, needs, strict=True)
-        ) and _can_choose(weights, needs, nodes, count):
-            return count
-    return None
-
-
-def _can_choose(
-    weights: Sequence[Sequence[int]], needs: Sequence[int], start: int, count: int
-) -> bool:
-    """Whether `count` of the first `start` nodes hold every need (a need may be met already)."""
-    if all(need <= 0 for need in needs):
-        return True
-    if count == 0 or start == 0:
-        return False
-    for column, need in zip(weights, needs, strict=True):
-        if sum(sorted(column[:start])[-count:]) < need:
-            return False
-    last = start - 1
-    rest = [need - column[last] for column, need in zip(weights, needs, strict=True)]
-    return _can_choose(weights, rest, last, count - 1) or _can_choose(weights, needs, last, count)

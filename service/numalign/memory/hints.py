@@ -2,7 +2,7 @@
 
 Every mask is looked at, smallest first, in columns of plain integers: the sums over all masks
 come from doubling a list, so eight nodes take some tens of microseconds. The work doubles with
-each node; beyond `MOST_NODES` the masks must be described instead of listed (see columns).
+each node; beyond `MOST_LISTED_NODES` the masks are described instead (see described).
 """
 
 from __future__ import annotations
@@ -11,20 +11,22 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
+from numalign.families.best import best_described
 from numalign.memory.columns import Columns, columns_of, require_tables
+from numalign.memory.described import adds_up, described_hints
 from numalign.memory.eligibility import Request
 from numalign.memory.faults import MemoryFault
-from numalign.memory.machine_state import UINT64, MachineState
-from numalign.model.hint import HintList, ProviderHints, TopologyHint
+from numalign.memory.machine_state import UINT64, MachineState, Reusable
+from numalign.model.hint import FamilyList, HintList, ProviderHints, TopologyHint
 from numalign.model.ids import NumaId
-from numalign.model.numa_mask import MAX_NUMA_ID, NumaMask, mask_of, narrowness, subsets
+from numalign.model.numa_mask import EMPTY, MAX_NUMA_ID, NumaMask, mask_of, narrowness, subsets
 from numalign.provider.values import MemoryBlock
 
-MOST_NODES = 16
-"""Machines with more NUMA nodes have too many masks to list (65535 at this number)."""
+MOST_LISTED_NODES = 8
+"""On machines with more NUMA nodes the masks are described, not listed."""
 
-Reusable: TypeAlias = Mapping[tuple[NumaMask, str], int]
-"""Bytes that finished init containers of the pod left, by exact mask and resource (MEM-43)."""
+MOST_NODES = 16
+"""Machines with more NUMA nodes have too many masks to list even where amounts do not add up."""
 
 _Masks: TypeAlias = Sequence[tuple[int, NumaMask]]
 """Masks in order of enumeration: by position among the nodes, and by node id."""
@@ -38,10 +40,15 @@ def compute_hints(machine: MachineState, request: Request, reusable: Reusable) -
     """Hints for `request`, the same list for every requested resource (MEM-26..MEM-28).
 
     An empty mapping, not an empty list, where no mask can hold it. Raises MemoryFault where a
-    node lacks a table for a requested resource (MEM-29), or where there are too many nodes.
+    node lacks a table for a requested resource (MEM-29), or where there are too many nodes for
+    amounts that wrap around (MEM-15).
     """
     require_tables(machine, request)
-    hints = fitting_hints(columns_of(machine, request), reusable)
+    columns = columns_of(machine, request)
+    if len(columns.nodes) > MOST_LISTED_NODES and adds_up(columns):
+        family = described_hints(columns, reusable)
+        return {} if family is None else dict.fromkeys(request, family)
+    hints = fitting_hints(columns, reusable)
     if not hints:
         return {}
     return dict.fromkeys(request, hints)
@@ -64,10 +71,18 @@ def fitting_hints(columns: Columns, reusable: Reusable) -> tuple[TopologyHint, .
     return tuple([_hint(mask, mask.bit_count() == minimum) for _, mask in masks])
 
 
-def best_hint(hints: Sequence[TopologyHint]) -> TopologyHint | None:
-    """The preferred hint before others, then the narrowest; None of no hints (MEM-37)."""
+def best_hint(hints: HintList, containing: NumaMask = EMPTY) -> TopologyHint | None:
+    """The preferred hint before others, then the narrowest (MEM-37).
+
+    Only hints with all nodes of `containing` count; None where there is none. Raises Undecided
+    where described hints are too hard to choose from.
+    """
+    if isinstance(hints, FamilyList):
+        return best_described(hints, containing)
     best: TopologyHint | None = None
-    for hint in hints:
+    for hint in hints or ():
+        if hint.mask is not None and containing & ~hint.mask:
+            continue
         if best is None or _rank(hint) < _rank(best):
             best = hint
     return best
@@ -77,14 +92,14 @@ def regenerate_hints(blocks: Sequence[MemoryBlock], request: Request) -> Provide
     """Hints that repeat an existing allocation; None where the request has changed (MEM-30)."""
     if len(blocks) != len(request):
         return None
-    hints: dict[str, HintList] = {}
+    hints: dict[str, tuple[TopologyHint, ...]] = {}
     for block in blocks:
         if request.get(block.resource) != block.size:
             return None
         if not all(0 <= node <= MAX_NUMA_ID for node in block.numa_nodes):
             return None
         repeated = TopologyHint(mask_of(block.numa_nodes), True)
-        hints[block.resource] = (*(hints.get(block.resource) or ()), repeated)
+        hints[block.resource] = (*hints.get(block.resource, ()), repeated)
     return hints
 
 

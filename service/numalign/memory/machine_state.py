@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from numalign.model.ids import NumaId
 from numalign.model.machine import Machine
+from numalign.model.numa_mask import NumaMask
 from numalign.model.quantity import Format, Quantity
 from numalign.provider.values import MemoryBlock
 
@@ -54,6 +55,9 @@ MachineState: TypeAlias = Mapping[NumaId, NodeMemory]
 
 ReservedTables: TypeAlias = Mapping[NumaId, Mapping[str, int]]
 """System-reserved bytes per NUMA node and resource (MEM-12)."""
+
+Reusable: TypeAlias = Mapping[tuple[NumaMask, str], int]
+"""Bytes that finished init containers of the pod left, by exact mask and resource (MEM-43)."""
 
 
 def is_managed(resource: str) -> bool:

@@ -15,7 +15,8 @@ from numalign.memory.eligibility import (
 )
 from numalign.memory.eligibility import pod_level as pod_level_of
 from numalign.memory.faults import MemoryFault, of_container
-from numalign.memory.hints import Reusable, compute_hints, regenerate_hints
+from numalign.memory.hints import compute_hints, regenerate_hints
+from numalign.memory.machine_state import Reusable
 from numalign.memory.reuse import shrink_init_blocks, update_reusable
 from numalign.memory.select import choose_mask
 from numalign.memory.state import Blocks, MemoryState

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from numalign.memory.hints import Reusable
+from numalign.memory.machine_state import Reusable
 from numalign.model.numa_mask import NumaMask, mask_of
 from numalign.model.pod import Container, Pod
 from numalign.provider.values import MemoryBlock

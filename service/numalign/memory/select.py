@@ -9,8 +9,8 @@ from __future__ import annotations
 from numalign.memory.booking import free_on
 from numalign.memory.columns import columns_of
 from numalign.memory.eligibility import Request
-from numalign.memory.hints import Reusable, best_hint, compute_hints
-from numalign.memory.machine_state import MEMORY, MachineState
+from numalign.memory.hints import best_hint, compute_hints
+from numalign.memory.machine_state import MEMORY, MachineState, Reusable
 from numalign.model.hint import TopologyHint
 from numalign.model.numa_mask import NumaMask
 from numalign.provider.values import AllocationFailure
@@ -36,7 +36,8 @@ def choose_mask(
 ) -> NumaMask | AllocationFailure:
     """The NUMA nodes to book `request` on, or why there are none (MEM-33..MEM-36).
 
-    Raises MemoryFault where a node lacks a table for a requested resource.
+    Raises MemoryFault where a node lacks a table for a requested resource, and Undecided where
+    the best of many sets of nodes cannot be found in time.
     """
     mask, preferred = affinity.mask, affinity.preferred
     if mask is None:
@@ -60,7 +61,7 @@ def _default_hint(
     hints = compute_hints(machine, request, reusable)
     if not hints:
         return NO_DEFAULT
-    best = best_hint(hints.get(MEMORY) or ())
+    best = best_hint(hints.get(MEMORY))
     if preferred and (best is None or not best.preferred):
         return NO_PREFERRED_DEFAULT
     if best is None or best.mask is None:
@@ -73,12 +74,7 @@ def _extended_hint(
     machine: MachineState, request: Request, mask: NumaMask, preferred: bool, reusable: Reusable
 ) -> tuple[NumaMask, bool] | AllocationFailure:
     hints = compute_hints(machine, request, reusable) or {}
-    wider = [
-        hint
-        for hint in hints.get(MEMORY) or ()
-        if hint.mask is not None and hint.mask & mask == mask
-    ]
-    best = best_hint(wider)
+    best = best_hint(hints.get(MEMORY), containing=mask)
     if best is None or best.mask is None:
         return NO_EXTENSION
     if preferred and not best.preferred:

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from numalign.errors import StateError
-from numalign.memory.hints import Reusable
-from numalign.memory.machine_state import MachineState
+from numalign.memory.machine_state import MachineState, Reusable
 from numalign.model.ids import PodUid
 from numalign.provider.values import MemoryBlock
 

@@ -32,6 +32,11 @@ DECISIONS = (
         start=tuple((verdict,) for verdict in VERDICTS),
     ),
     MetricSpec(
+        name="numalign_merges_unproved_total",
+        kind=Kind.COUNTER,
+        help="Merges whose set of NUMA nodes was not proved to be the best of its size",
+    ),
+    MetricSpec(
         name="numalign_admission_queue_depth",
         kind=Kind.GAUGE,
         help="Admissions that wait for their turn",

@@ -337,7 +337,7 @@ class TopologyManager:
             handler="" if result.admitted else HANDLER,
             reason=result.reason,
             message=result.message,
-            warnings=fanout.warnings,
+            warnings=(*fanout.warnings, *result.warnings),
             dry_run=call.dry_run,
         )
         if result.retry_after is not None:

@@ -60,6 +60,7 @@ class DecisionObserver(AdmissionObserver):
         self._not_aligned = metrics.counter(
             "kubelet_container_aligned_compute_resources_failure_count"
         )
+        self._unproved = metrics.counter("numalign_merges_unproved_total")
         self._admissions = metrics.counter("numalign_admissions_total")
         self._seconds = metrics.histogram("numalign_admission_duration_seconds")
         metrics.gauge("numalign_admission_queue_depth").set_function(waiting)
@@ -124,6 +125,8 @@ class DecisionObserver(AdmissionObserver):
         reason = decision.response.reason
         self._admissions.labels(verdict, reason_label(reason)).inc()
         self._seconds.labels(verdict).observe(seconds)
+        if result.warnings:
+            self._unproved.inc(len(result.warnings))
         counts = result.counts
         if counts.errors:
             self._errors.inc(counts.errors)

@@ -20,12 +20,16 @@ from numalign.topology.reasons import Rejection, unexpected_rejection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeRecord:
-    """One merge: for which container (None: the whole pod), from what, and what came out."""
+    """One merge: for which container (None: the whole pod), from what, and what came out.
+
+    Not `proved`: whether another hint as wide was better could not be found out in time.
+    """
 
     container: str | None
     answers: tuple[ProviderAnswer, ...]
     best: TopologyHint
     admitted: bool
+    proved: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +64,11 @@ class ScopeResult:
     keeps_nothing: bool = False
     retry_after: float | None = None
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence for each merge whose hint was not proved to be the best."""
+        return tuple(_unproved(record) for record in self.merges if not record.proved)
+
 
 class Scope(Protocol):
     """A topology scope."""
@@ -85,10 +94,17 @@ class Attempt:
     aligned: int = 0
 
     def judge(self, container: str | None, answers: tuple[ProviderAnswer, ...]) -> MergeRecord:
-        """Have the policy decide on `answers`, and note it. Raises MissingDistance."""
+        """Have the policy decide on `answers`, and note it.
+
+        Raises MissingDistance and Undecided.
+        """
         verdict = self.policy.decide([answer.hints for answer in answers])
         record = MergeRecord(
-            container=container, answers=answers, best=verdict.best, admitted=verdict.admitted
+            container=container,
+            answers=answers,
+            best=verdict.best,
+            admitted=verdict.admitted,
+            proved=verdict.proved,
         )
         self.merges.append(record)
         return record
@@ -135,3 +151,11 @@ class Attempt:
             counts=AdmissionCounts(errors=1, aligned=self.aligned, not_aligned=not_aligned),
             keeps_nothing=keeps_nothing,
         )
+
+
+def _unproved(record: MergeRecord) -> str:
+    whose = "the pod" if record.container is None else f'container "{record.container}"'
+    return (
+        f"for {whose} a set of NUMA nodes was chosen without proof that no other of the same "
+        "size is better: the search was ended"
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
 from tests.unit.cpu.cpu_machines import (
     PLRM,
     T8,
@@ -22,8 +21,9 @@ from tests.unit.cpu.cpu_machines import (
 
 from numalign.cpu.hints import MAX_LISTED_NODES
 from numalign.cpu.state import CpuState
-from numalign.errors import ConfigError
+from numalign.model.hint import FamilyList, Piece, Threshold
 from numalign.model.ids import PodUid
+from numalign.model.numa_mask import NumaMask
 from numalign.provider.engine import Engine, Sources
 
 P = PodUid("p")
@@ -123,13 +123,19 @@ def test_decisions_do_not_change_the_state_they_are_given() -> None:
     assert by.encode(before) == copy
 
 
-def test_too_many_nodes_to_list() -> None:
+def test_hints_over_many_nodes_are_described() -> None:
     where = machine({n: single(range(n, n + 1)) for n in range(MAX_LISTED_NODES + 1)})
     by = engine(where)
     state = by.start(None).state
 
-    with pytest.raises(ConfigError, match="hints over 17 NUMA nodes cannot be listed"):
-        hints(by, state, pod("p", {"a": "1"}), "a")
+    given = hints(by, state, pod("p", {"a": "2"}), "a")
+
+    assert given is not None
+    assert given["cpu"] == FamilyList(
+        pieces=(Piece(NumaMask(0b111111111), thresholds=(Threshold(2, (0,) + (1,) * 8),)),),
+        preferred_count=2,
+    )
+    assert hints(by, state, pod("p", {"a": "9"}), "a") == {"cpu": ()}
     assert allocate(by, state, pod("p", {"a": "1"}), "a").failure is None
 
 

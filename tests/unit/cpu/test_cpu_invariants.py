@@ -13,6 +13,7 @@ from numalign.cpu.hints import HintTable, demand
 from numalign.cpu.policy_static import StaticPolicy
 from numalign.cpu.state import CpuState, union
 from numalign.cpu.strategies import SAFE
+from numalign.families.expand import expanded_list
 from numalign.model.cpu_set import NO_CPUS, CpuSet
 from numalign.model.hint import NO_HINT, TopologyHint
 from numalign.model.ids import PodUid
@@ -179,9 +180,23 @@ def test_hints_follow_their_definition(where: Machine, count: int, data: st.Data
         if reusable.issubset(inside) and len(reusable) + len(available & inside) >= count:
             expected.append(mask)
 
-    found = HintTable(topology, align_by_socket=False).hints(
-        demand(topology, available, reusable, count)
-    )
+    asked = demand(topology, available, reusable, count)
+    found = expanded_list(HintTable(topology, align_by_socket=False).hints(asked))
 
-    assert [h.mask for h in found] == expected
-    assert [h.preferred for h in found] == [mask.bit_count() == minimum for mask in expected]
+    assert found == tuple(TopologyHint(m, m.bit_count() == minimum) for m in expected)
+
+
+@settings(max_examples=100, deadline=None)
+@given(machines(), st.integers(1, 12), st.booleans(), st.data())
+def test_described_hints_are_the_listed_ones(
+    where: Machine, count: int, by_socket: bool, data: st.DataObject
+) -> None:
+    """F-1: the same sets in the same order with the same flags."""
+    topology = engine(where, "0").topology
+    cpus = st.sets(st.sampled_from(sorted(topology.all_cpus)))
+    reusable = CpuSet.of(data.draw(cpus))
+    asked = demand(topology, CpuSet.of(data.draw(cpus)) - reusable, reusable, count)
+    listing = HintTable(topology, align_by_socket=by_socket)
+    describing = HintTable(topology, align_by_socket=by_socket, most_listed=0)
+
+    assert expanded_list(describing.hints(asked)) == listing.hints(asked)

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from tests.unit.device.device_world import bare, device, hint, ids
 
 from numalign.device.errors import DeviceFault
-from numalign.device.hints import HintQuestion, generate, hints
+from numalign.device.hints import HintQuestion, describe, generate, hints
 from numalign.device.inventory import Device
 from numalign.device.layout import DeviceLayout, is_same_layout, layout_of
+from numalign.families.expand import expanded_list
 from numalign.model.hint import HintList, TopologyHint
 from numalign.model.ids import DeviceId, PodUid
 from numalign.model.numa_mask import nodes_of, subsets
@@ -167,3 +168,23 @@ def test_generation_is_the_rule(
     generated = generate(layout_of(devices, nodes), request, available, reusable, fault)
 
     assert generated == reference(devices, nodes, request, available, reusable)
+
+
+@given(st.data())
+def test_described_hints_are_the_listed_ones(data: st.DataObject) -> None:
+    """F-2: the same masks in the same order with the same flags."""
+    nodes = data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=6, unique=True))
+    names = "abcdefgh"
+    places = st.none() | st.lists(st.integers(0, 11), max_size=3)
+    devices = []
+    for name in names[: data.draw(st.integers(1, len(names)))]:
+        at = data.draw(places)
+        devices.append(bare(name) if at is None else device(name, *at))
+    where = layout(*devices, nodes=tuple(sorted(nodes)))
+    known = st.sets(st.sampled_from([d.id for d in devices]))
+    available, reusable = data.draw(known), data.draw(known)
+    request = data.draw(st.integers(0, 9))
+
+    described = describe(where, request, available, reusable, fault)
+
+    assert expanded_list(described) == generate(where, request, available, reusable, fault)

@@ -23,6 +23,7 @@ from numalign.device.freeing import allocated_by
 from numalign.device.inventory import list_received
 from numalign.device.state import DeviceState
 from numalign.device.strategies import DeviceStrategies
+from numalign.families.expand import expanded_list
 from numalign.model.hint import NO_HINT
 from numalign.model.pod import Container, Pod
 from numalign.model.settings import PreferredAllocation
@@ -56,7 +57,7 @@ async def admit(
     """Container by container, under the first hint if there is one; whether all went well."""
     for each in who.all_containers():
         hinted = world.topology_hints(state, who, each, sources)
-        listed = (hinted.hints or {}).get(GPU)
+        listed = expanded_list((hinted.hints or {}).get(GPU))
         affinity = listed[0] if listed else NO_HINT
         before = hinted.state
         done = await world.allocate(before, who, each, affinity, sources)

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from numalign.families.expand import expanded_list
 from numalign.memory.engine import SAFE, MemoryEngine, MemoryStrategies, build_engine
 from numalign.memory.machine_state import MachineState, default_machine_state
 from numalign.memory.state import MemoryState
@@ -110,7 +111,7 @@ def block(size: int, *nodes: int, resource: str = "memory") -> MemoryBlock:
 def listed(hints: ProviderHints, resource: str = "memory") -> list[str]:
     """Hints in the notation of the specification: `0,1*` is preferred."""
     assert hints is not None
-    found = hints[resource]
+    found = expanded_list(hints[resource])
     assert found is not None
     texts = []
     for one in found:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.unit.memory import memory_builders as build
 from tests.unit.memory.memory_builders import GI, Node, block, container, hint, node, pod
 
+from numalign.families.expand import expanded_list
 from numalign.memory.engine import SAFE, MemoryEngine, build_engine
 from numalign.memory.state import MemoryState
 from numalign.model.hint import NO_HINT, TopologyHint
@@ -233,7 +234,7 @@ def test_taking_what_the_hints_offer_never_fails_and_comes_back_whole(
         if not offered:
             assert host.allocate(whole, "c", NO_HINT) is not None
             continue
-        chosen = data.draw(st.sampled_from(offered["memory"] or ()))
+        chosen = data.draw(st.sampled_from(expanded_list(offered["memory"]) or ()))
         assert host.allocate(whole, "c", chosen) is None
         held.append(whole)
     for whole in data.draw(st.permutations(held)):

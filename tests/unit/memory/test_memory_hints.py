@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.unit.memory.memory_builders import (
     GI,
@@ -18,17 +19,19 @@ from tests.unit.memory.memory_builders import (
     pod,
 )
 
+from numalign.families.expand import expand
 from numalign.memory.columns import columns_of, minimum_nodes
+from numalign.memory.described import adds_up, described_hints
 from numalign.memory.eligibility import Request
 from numalign.memory.faults import MemoryFault
 from numalign.memory.hints import (
     MOST_NODES,
-    Reusable,
     best_hint,
     compute_hints,
+    fitting_hints,
     regenerate_hints,
 )
-from numalign.memory.machine_state import UINT64, MachineState, NodeMemory, Table
+from numalign.memory.machine_state import UINT64, MachineState, NodeMemory, Reusable, Table
 from numalign.model.hint import ProviderHints, TopologyHint
 from numalign.model.ids import NumaId
 from numalign.model.numa_mask import NumaMask, mask_of
@@ -174,9 +177,45 @@ def test_a_node_without_the_huge_page_size_is_a_fault_that_names_all() -> None:
     )
 
 
-def test_too_many_nodes_to_list_are_refused() -> None:
+def wrapping(nodes: int) -> MachineState:
+    """Books whose first node has an amount that wrapped around (MEM-T10)."""
+    machine = dict(books(nodes))
+    tables = {"memory": replace(machine[NumaId(0)].tables["memory"], allocatable=UINT64 - GI)}
+    machine[NumaId(0)] = replace(machine[NumaId(0)], tables=tables)
+    return machine
+
+
+def test_amounts_that_wrap_around_are_listed_while_masks_are_few() -> None:
+    machine = wrapping(10)
+
+    assert compute_hints(machine, {"memory": GI}, {}) == literal_hints(machine, {"memory": GI}, {})
+
+
+def test_amounts_that_wrap_around_on_too_many_nodes_are_refused() -> None:
     with pytest.raises(MemoryFault, match="17 NUMA nodes have too many masks"):
-        compute_hints(books(MOST_NODES + 1), {"memory": GI}, {})
+        compute_hints(wrapping(MOST_NODES + 1), {"memory": GI}, {})
+
+
+@given(data=st.data(), machine=machines())
+def test_described_hints_are_the_listed_ones(data: st.DataObject, machine: MachineState) -> None:
+    """F-3: the same masks in the same order with the same flags."""
+    resources = data.draw(st.lists(st.sampled_from(["memory", HUGE]), unique=True))
+    request = {resource: data.draw(st.integers(0, 25)) for resource in resources}
+    subsets = st.sets(st.sampled_from(sorted(machine)), min_size=1).map(mask_of)
+    reusable = data.draw(
+        st.dictionaries(st.tuples(subsets, st.sampled_from(["memory", HUGE])), st.integers(0, 9))
+    )
+    columns = columns_of(machine, request)
+    assume(adds_up(columns))
+
+    described = described_hints(columns, reusable)
+
+    listed = fitting_hints(columns, reusable)
+    assert (() if described is None else expand(described)) == listed
+    mask = data.draw(subsets)
+    if described is not None:
+        assert best_hint(described) == best_hint(listed)
+        assert best_hint(described, containing=mask) == best_hint(listed, containing=mask)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +245,7 @@ def test_regeneration(
     ],
 )
 def test_best_hint(hints: list[TopologyHint], expected: TopologyHint | None) -> None:
-    assert best_hint(hints) == expected
+    assert best_hint(tuple(hints)) == expected
 
 
 def test_hints_of_a_pod_vanish_once_two_containers_are_stored() -> None:
