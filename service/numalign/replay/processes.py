@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import sys
-from asyncio.subprocess import Process
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,6 +11,7 @@ from grpc import aio
 from numalign.config.settings import Service
 from numalign.errors import ConfigError, StartError
 from numalign.replay.in_process import RUN, STATE, write_config
+from numalign.replay.service_process import ServiceProcess
 from numalign.rpc.channel import open_channel
 from numalign.v1.control_pb2 import GetStatusRequest, ReloadRequest
 from numalign.v1.control_pb2_grpc import ControlStub
@@ -29,15 +27,13 @@ _CALLERS = (Service.TOPOLOGY, Service.ADMISSION)
 _REFUSALS = (Service.TOPOLOGY, *_PROVIDERS, Service.ADMISSION)
 """Whose refusal counts where several refuse: a kubelet puts its managers together in this order."""
 
-_COMMAND = "from numalign.cli.main import main; main()"
-
 
 class Processes:
     """A driver over five processes; everything they write is below `directory`."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._running: dict[Service, Process] = {}
+        self._running: dict[Service, ServiceProcess] = {}
         self._channels: dict[Service, aio.Channel] = {}
 
     @property
@@ -79,7 +75,7 @@ class Processes:
         channels, self._channels = self._channels, {}
         for channel in channels.values():
             await channel.close()
-        codes = [await self._stop(process) for process in reversed(running.values())]
+        codes = [await process.stop(STOP_SECONDS) for process in reversed(running.values())]
         for service, code in zip(reversed(running), codes, strict=True):
             if code is None:
                 raise TimeoutError(f"service {service.value} did not stop")
@@ -90,11 +86,7 @@ class Processes:
         self, services: tuple[Service, ...], config: Path
     ) -> dict[Service, StartError | ConfigError]:
         for service in services:
-            with self._errors(service).open("wb") as errors:
-                self._running[service] = await asyncio.create_subprocess_exec(
-                    sys.executable, "-c", _COMMAND, "serve", service.value, "--config", config,
-                    stdin=asyncio.subprocess.DEVNULL, stdout=errors, stderr=errors,
-                )  # fmt: skip
+            self._running[service] = ServiceProcess(service, config, self._errors(service))
         refusals = {}
         for service in services:
             refusal = await self._served(service)
@@ -130,24 +122,17 @@ class Processes:
             GetStatusRequest(), wait_for_ready=True, timeout=START_SECONDS
         )
 
-    @staticmethod
-    async def _stop(process: Process) -> int | None:
-        """Ask a process to stop; its exit code, or None where it had to be killed."""
-        if process.returncode is None:
-            process.send_signal(signal.SIGTERM)
-        try:
-            return await asyncio.wait_for(process.wait(), STOP_SECONDS)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
-            return None
-
     def _errors(self, service: Service) -> Path:
         return self._directory / f"{service.value}.err"
 
 
 def _refusal(text: str) -> StartError | ConfigError:
-    """What a process said before it ended: `<stage>: <message>`; lines of the log are JSON."""
+    """What a process said before it ended: `<stage>: <message>`; lines of the log are JSON.
+
+    Raises RuntimeError with all of it for one that broke down.
+    """
+    if "Traceback" in text:
+        raise RuntimeError(f"a service broke down: {text}")
     lines = [line for line in text.splitlines() if line and not line.startswith("{")]
     stage, colon, message = "\n".join(lines).partition(": ")
     if not colon or stage == "numalign":
