@@ -21,6 +21,19 @@ else:
     _SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+REFUSED_BY_YAML = (
+    yaml.YAMLError,
+    # A loader takes the word of an explicit tag, as in `!!bool 2` or `!!int ""`, and of what
+    # looks like a date: these come from the functions that it then hands the text to.
+    ValueError,
+    LookupError,
+    AttributeError,
+    TypeError,
+    RecursionError,
+)
+"""What reading a malformed YAML text ends with."""
+
+
 def read_document(path: Path) -> object:
     """The document in the file at `path`; JSON if its name ends in `.json`, else YAML.
 
@@ -48,7 +61,7 @@ def _parse_json(text: str, name: str) -> object:
         document: object = json.loads(
             text, object_pairs_hook=_unique_pairs, parse_constant=_refuse_constant
         )
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DocumentError(f"{name}: {error}") from error
     return document
 
@@ -73,7 +86,7 @@ def _parse_yaml(text: str, name: str) -> object:
             document: object = loader.get_single_data()
         finally:
             loader.dispose()
-    except yaml.YAMLError as error:
+    except REFUSED_BY_YAML as error:
         raise DocumentError(f"{name}: {' '.join(str(error).split())}") from error
     return document
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from numalign.document.text import REFUSED_BY_YAML
 from numalign.errors import FieldViolation, InvalidInput
 from numalign.kube.violations import too_long
 
@@ -90,7 +91,7 @@ def documents_of(text: str) -> list[object]:
             documents.append(json.loads(text))
         else:
             documents.extend(yaml.load_all(text, _Loader))
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
+    except REFUSED_BY_YAML as error:
         place = f"documents[{len(documents)}]"
         raise InvalidInput(FieldViolation(place, f"cannot be decoded: {error}")) from error
     return documents

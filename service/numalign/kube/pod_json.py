@@ -39,17 +39,17 @@ def pod_from_json(
     Raises InvalidInput naming every field whose value has the wrong type or form; whether
     the pod makes sense is for `pod_decode`.
     """
-    reader = _Reader()
-    for key, word in (("apiVersion", "v1"), ("kind", "Pod")):
-        if obj.get(key) not in {None, word}:
-            reader.violations.append(unsupported(_at(path, key), str(obj[key]), (word,)))
-    fields = {key: value for key, value in obj.items() if key not in {"apiVersion", "kind"}}
     message = core_pb2.Pod()
-    reader.fill(message, fields, path)
-    if reader.violations:
-        raise InvalidInput(*reader.violations)
-    if ignored is not None:
-        ignored.extend(reader.ignored)
+    _read(message, "Pod", obj, ignored, path)
+    return message
+
+
+def node_from_json(
+    obj: Mapping[str, object], *, ignored: list[str] | None = None, path: str = ""
+) -> core_pb2.Node:
+    """The message for a decoded JSON or YAML object of kind Node, as `pod_from_json` does."""
+    message = core_pb2.Node()
+    _read(message, "Node", obj, ignored, path)
     return message
 
 
@@ -60,6 +60,25 @@ def pod_to_json(message: core_pb2.Pod) -> dict[str, Any]:
     that has no text.
     """
     return {"apiVersion": "v1", "kind": "Pod", **_object_of(message)}
+
+
+def _read(
+    message: Message,
+    kind: str,
+    obj: Mapping[str, object],
+    ignored: list[str] | None,
+    path: str,
+) -> None:
+    reader = _Reader()
+    for key, word in (("apiVersion", "v1"), ("kind", kind)):
+        if obj.get(key) not in (None, word):  # a list or mapping has no hash
+            reader.violations.append(unsupported(_at(path, key), str(obj[key]), (word,)))
+    fields = {key: value for key, value in obj.items() if key not in {"apiVersion", "kind"}}
+    reader.fill(message, fields, path)
+    if reader.violations:
+        raise InvalidInput(*reader.violations)
+    if ignored is not None:
+        ignored.extend(reader.ignored)
 
 
 class _Reader:

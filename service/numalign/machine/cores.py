@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from numalign.errors import ConfigError
 from numalign.machine.online import CPU_DIRECTORY
 from numalign.machine.tree import Tree
 from numalign.model.cpu_set import CpuSet
@@ -25,7 +26,8 @@ def cores_of(tree: Tree, cpus: Iterable[int]) -> Cores:
     """The cores that `cpus`, the online CPUs of one NUMA node, belong to, by lowest thread.
 
     Threads of a core are those that the kernel calls siblings; the core id is the kernel's.
-    A CPU without a topology directory is left out, as a kubelet leaves it out.
+    A CPU without a topology directory is left out, as a kubelet leaves it out. Raises
+    ConfigError where the sibling lists of two CPUs contradict each other.
     """
     wanted = CpuSet.of(cpus)
     cores: list[Core] = []
@@ -40,11 +42,22 @@ def cores_of(tree: Tree, cpus: Iterable[int]) -> Cores:
         if core_id is None or socket_id is None:
             warnings.append(f"CPU {cpu} has no core or socket id and is left out")
             continue
-        siblings = tree.cpu_list(f"{topology}/thread_siblings_list")
-        threads = CpuSet.of([cpu]) if siblings is None else siblings & wanted
+        threads = _threads(tree, cpu, f"{topology}/thread_siblings_list") & wanted
+        if not threads.isdisjoint(seen):
+            raise ConfigError(f"{topology}: CPUs {threads & seen} are threads of another core too")
         seen |= threads
         cores.append(Core(id=core_id, socket_id=socket_id, threads=tuple(threads)))
     return Cores(_with_uncore_caches(tree, cores), (*warnings, *_shared_ids(cores)))
+
+
+def _threads(tree: Tree, cpu: int, path: str) -> CpuSet:
+    """The threads of the core of `cpu`, itself among them."""
+    siblings = tree.cpu_list(path)
+    if siblings is None:
+        return CpuSet.of([cpu])
+    if cpu not in siblings:
+        raise ConfigError(f'{path}: CPU {cpu} is not among its own siblings "{siblings}"')
+    return siblings
 
 
 def _shared_ids(cores: Iterable[Core]) -> Iterable[str]:

@@ -65,6 +65,8 @@ def _discover_nodes(tree: Tree, ids: Iterable[int]) -> Discovered:
         cpus = tree.cpu_list(f"{directory}/cpulist")
         if cpus is None:
             cpus = CpuSet.of(tree.numbered(directory, "cpu"))
+        if not cpus.isdisjoint(placed):
+            raise ConfigError(f"{directory}: CPUs {cpus & placed} are those of another node too")
         placed |= cpus
         found = cores_of(tree, cpus & states.online)
         warnings.extend(found.warnings)

@@ -23,14 +23,22 @@ def read_machine_file(path: Path) -> Machine:
 
     Raises DocumentError naming the file, and every mistake with its path in it.
     """
+    return machine_from_document(read_document(path), str(path))
+
+
+def machine_from_document(document: object, name: str) -> Machine:
+    """The machine in a decoded document; `name` is what errors call it.
+
+    Raises DocumentError naming every mistake with its path.
+    """
     problems = Problems()
-    section = Section(read_document(path), "", problems)
+    section = Section(document, "", problems)
     if "machine" in section:
         section.refuse_unknown(("machine",))
         section = section.section("machine")
     machine = read_machine_section(section)
     if problems:
-        raise DocumentError(*(f"{path}: {sentence}" for sentence in problems.sentences()))
+        raise DocumentError(*(f"{name}: {sentence}" for sentence in problems.sentences()))
     return machine
 
 

@@ -6,23 +6,24 @@ written anew, with its fields in another order than the caller's.
 
 from __future__ import annotations
 
-_VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
+_VARINT, _FIXED64, _LENGTH, _GROUP, _END_GROUP, _FIXED32 = range(6)
 
 
 def field_bytes(data: bytes, number: int) -> bytes | None:
     """The contents of length-delimited field `number` of `data`; None if it is not there.
 
     A field that occurs more than once is concatenated, which is how protobuf merges
-    messages. `data` must have been parsed before: malformed bytes give a ValueError.
+    messages. What stands inside a group, which only an unknown field can be, is not looked
+    at. `data` must have been parsed before: malformed bytes give a ValueError.
     """
     found: list[bytes] = []
-    position = 0
+    position = depth = 0
     while position < len(data):
         tag, position = _varint(data, position)
         kind = tag & 7
         if kind == _LENGTH:
             length, position = _varint(data, position)
-            if tag >> 3 == number:
+            if tag >> 3 == number and not depth:
                 found.append(data[position : position + length])
             position += length
         elif kind == _VARINT:
@@ -31,6 +32,10 @@ def field_bytes(data: bytes, number: int) -> bytes | None:
             position += 8
         elif kind == _FIXED32:
             position += 4
+        elif kind == _GROUP:
+            depth += 1
+        elif kind == _END_GROUP:
+            depth -= 1
         else:
             raise ValueError(f"unsupported wire type {kind}")
     if not found:

@@ -39,6 +39,12 @@ def test_parsed(text: str, name: str, expected: object) -> None:
         pytest.param("[NaN]", "a.json", "NaN is not a JSON value", id="JSON without numbers"),
         pytest.param("a: 1\n---\nb: 2", "a.yaml", "a.yaml: ", id="two documents"),
         pytest.param("a: !!python/none x", "a.yaml", "a.yaml: ", id="a foreign tag"),
+        pytest.param("a: 2001-13-01", "a.yaml", "month must be in 1..12", id="no date"),
+        pytest.param("a: !!bool 2", "a.yaml", "a.yaml: ", id="tagged as a boolean"),
+        pytest.param("a: !!int ''", "a.yaml", "a.yaml: ", id="tagged as a number"),
+        pytest.param("a: !!timestamp x", "a.yaml", "a.yaml: ", id="tagged as a time"),
+        pytest.param("[" * 100_000, "a.yaml", "a.yaml: ", id="deep YAML"),
+        pytest.param("[" * 100_000, "a.json", "a.json: ", id="deep JSON"),
     ],
 )
 def test_refused(text: str, name: str, message: str) -> None:

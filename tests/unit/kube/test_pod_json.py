@@ -139,6 +139,9 @@ def test_unknown_keys_are_reported() -> None:
             {"kind": "Node"}, "kind",
             'Unsupported value: "Node": supported values: "Pod"', id="kind"),
         pytest.param(
+            {"apiVersion": ["v1"]}, "apiVersion",
+            'Unsupported value: "[\'v1\']": supported values: "v1"', id="version-as-list"),
+        pytest.param(
             {"apiVersion": "v2"}, "apiVersion",
             'Unsupported value: "v2": supported values: "v1"', id="version"),
         pytest.param(

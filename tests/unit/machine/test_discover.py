@@ -306,6 +306,21 @@ def test_node_without_memory_information(tmp_path: Path) -> None:
             id="no total",
         ),
         pytest.param(
+            _node(0, "0-1") | _cpu(0, 0, 0, "1") | _cpu(1, 1, 0, "0-1"),
+            'CPU 0 is not among its own siblings "1"',
+            id="a CPU without itself",
+        ),
+        pytest.param(
+            _node(0, "0-2") | _cpu(0, 0, 0, "0-1") | _cpu(1, 0, 0, "0-1") | _cpu(2, 1, 0, "1-2"),
+            "CPUs 1 are threads of another core too",
+            id="a CPU in two cores",
+        ),
+        pytest.param(
+            _node(0, "0") | _cpu(0, 0, 0, "0") | _node(1, "0"),
+            "node1: CPUs 0 are those of another node too",
+            id="a CPU in two nodes",
+        ),
+        pytest.param(
             _node(0, "0") | {"sys/devices/system/cpu/online": ""},
             "no CPU is online",
             id="no CPU online",
