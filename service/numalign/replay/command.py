@@ -81,8 +81,10 @@ def _results(files: Sequence[Path], options: Options, jobs: int) -> Iterator[Res
 
 
 def _recordings(files: Sequence[Path]) -> Iterator[Recording]:
+    """The records of all files; the notes that stand beside recordings are no recordings."""
     for path in files:
-        yield from read_recordings(path)
+        if path.suffix != ".md":
+            yield from read_recordings(path)
 
 
 def _allowed(path: Path | None) -> AllowedDifferences | None:

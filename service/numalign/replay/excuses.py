@@ -24,6 +24,11 @@ EXCHANGEABLE = "the recording marks devices with the same NUMA nodes as exchange
 OVERFLOW = "the recorded number wrapped around"
 DECODER = "the text is that of a JSON decoder"
 
+PARSER = "the text is that of a parser below the kubelet"
+
+PARSER_TEXTS = ("strconv.", "time:", "quantities must")
+"""How the texts begin that come from parsers below the kubelet (the admission README)."""
+
 DECODER_TEXTS = ("json:", "invalid character", "unexpected end of JSON", "illegal base64")
 """How the texts begin that differ between versions of a JSON decoder (the unit README)."""
 
@@ -66,6 +71,14 @@ def decoder_text(difference: Difference) -> str | None:
         return None
     reason = str(difference.recorded).removeprefix("could not restore state from checkpoint: ")
     return DECODER if reason.startswith(DECODER_TEXTS) else None
+
+
+def parser_text(difference: Difference) -> str | None:
+    """A refusal over a value that a parser below the kubelet refuses, however it is worded."""
+    recorded, replayed = difference.recorded, difference.replayed
+    if difference.path != ".error" or not isinstance(replayed, str):
+        return None
+    return PARSER if str(recorded).startswith(PARSER_TEXTS) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 from grpc import aio
 
-from numalign.config.scenario_node import scenario_document
+from numalign.config.scenario_node import ScenarioNode, scenario_document
 from numalign.config.settings import Compatibility
 from numalign.errors import ConfigError, StartError
 from numalign.kube.core.v1 import core_pb2
@@ -132,7 +133,7 @@ class History:
 
     def _document(self) -> dict[str, object]:
         return scenario_document(
-            {**self._node, "devices": self._plugins.section()},  # type: ignore[typeddict-item]
+            cast("ScenarioNode", {**self._node, "devices": self._plugins.section()}),
             self._scenario["feature_gates"],
             {"compatibility": self._compatibility.value},
         )

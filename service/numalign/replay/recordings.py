@@ -34,6 +34,15 @@ class Kind(StrEnum):
     CHECKPOINT = "checkpoint"
     POD_RESOURCES = "pod_resources"
     ALLOCATION_CHECKPOINT = "allocation_checkpoint"
+    PREDICATES = "predicates"
+    PREEMPTION = "preemption"
+    SYSCTL = "sysctl"
+    EVICTION_ADMIT = "eviction_admit"
+    EVICTION_THRESHOLDS = "eviction_thresholds"
+    EVICTION_SERIES = "eviction_series"
+    ADMIT_FEATURES = "features"
+    ALLOCATION = "allocation"
+    POD_RESOURCES_SERVER = "podresources"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +86,22 @@ def kind_of(record: Mapping[str, Any]) -> Kind:
     raise RecordingError("is a record of no known kind")
 
 
+# In this order: several admission kinds hold a pod, too.
 _UNIT_KINDS: Mapping[Kind, Callable[[Json], bool]] = {
     Kind.MERGE: lambda given: "providers" in given,
     Kind.CPU_ASSIGNMENT: lambda given: "topology" in given and "num_cpus" in given,
     Kind.BITMASK: lambda given: "a" in given and "op" in given,
     Kind.CPUSET: lambda given: given.get("op") in {"parse", "format"},
     Kind.CHECKPOINT: lambda given: "manager" in given,
+    Kind.PREDICATES: lambda given: "other_pods" in given,
+    Kind.PREEMPTION: lambda given: "failures" in given,
+    Kind.SYSCTL: lambda given: "allowed_unsafe_sysctls" in given,
+    Kind.EVICTION_ADMIT: lambda given: "conditions" in given,
+    Kind.EVICTION_SERIES: lambda given: "eviction_hard" in given and "steps" in given,
+    Kind.EVICTION_THRESHOLDS: lambda given: "eviction_hard" in given,
+    Kind.ADMIT_FEATURES: lambda given: "handler" in given,
+    Kind.ALLOCATION: lambda given: "allocated" in given,
+    Kind.POD_RESOURCES_SERVER: lambda given: "call" in given,
     Kind.POD_RESOURCES: lambda given: "pod" in given,
     Kind.QUANTITY: lambda given: given.keys() == {"text"},
 }

@@ -57,7 +57,7 @@ async def _replay_one(
     recording: Recording, options: Options, plugins: PluginProcess | None
 ) -> Result:
     if recording.kind is not Kind.SCENARIO:
-        return replay_unit(recording)
+        return await replay_unit(recording)
     with tempfile.TemporaryDirectory(dir=options.directory, prefix="r-") as directory:
         driver: Driver = (
             Processes(Path(directory)) if options.processes else InProcess(Path(directory))

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from numalign.replay.compare import differences
-from numalign.replay.excuses import Excuse, decoder_text, nothing, quantity_overflow, sort_out
+from numalign.replay.excuses import (
+    Excuse,
+    decoder_text,
+    nothing,
+    parser_text,
+    quantity_overflow,
+    sort_out,
+)
 from numalign.replay.recordings import Json, Kind, Recording
 from numalign.replay.report import Result
+from numalign.replay.unit.admission.allocation import allocation_answer, allocation_expected
+from numalign.replay.unit.admission.eviction import (
+    eviction_admit_answer,
+    eviction_series_answer,
+    eviction_thresholds_answer,
+)
+from numalign.replay.unit.admission.features import features_answer, sysctl_answer
+from numalign.replay.unit.admission.pod_resources import pod_resources_server_answer
+from numalign.replay.unit.admission.predicates import (
+    predicates_answer,
+    predicates_expected,
+    preemption_answer,
+)
 from numalign.replay.unit.checkpoints import (
     allocation_checkpoint_answer,
     allocation_checkpoint_expected,
@@ -26,14 +46,33 @@ _ANSWERS: Mapping[Kind, Callable[[Json], Json]] = {
     Kind.CHECKPOINT: checkpoint_answer,
     Kind.POD_RESOURCES: pod_resources_answer,
     Kind.ALLOCATION_CHECKPOINT: allocation_checkpoint_answer,
+    Kind.PREDICATES: predicates_answer,
+    Kind.PREEMPTION: preemption_answer,
+    Kind.SYSCTL: sysctl_answer,
+    Kind.EVICTION_ADMIT: eviction_admit_answer,
+    Kind.EVICTION_THRESHOLDS: eviction_thresholds_answer,
+    Kind.EVICTION_SERIES: eviction_series_answer,
+    Kind.ADMIT_FEATURES: features_answer,
+    Kind.ALLOCATION: allocation_answer,
+}
+_CALLS: Mapping[Kind, Callable[[Json], Awaitable[Json]]] = {
+    Kind.POD_RESOURCES_SERVER: pod_resources_server_answer,
+}
+_EXPECTED: Mapping[Kind, Callable[[Json], Json]] = {
+    Kind.ALLOCATION_CHECKPOINT: allocation_checkpoint_expected,
+    Kind.ALLOCATION: allocation_expected,
+    Kind.PREDICATES: predicates_expected,
 }
 
 
-def replay_unit(recording: Recording) -> Result:
+async def replay_unit(recording: Recording) -> Result:
     """Decide on the record's input and compare with what it expects."""
-    record = recording.record
-    found = differences(_expected(recording), _ANSWERS[recording.kind](record))
-    failures, excused = sort_out(found, _excuse(recording))
+    call = _CALLS.get(recording.kind)
+    if call is not None:
+        answer = await call(recording.record)
+    else:
+        answer = _ANSWERS[recording.kind](recording.record)
+    failures, excused = sort_out(differences(_expected(recording), answer), _excuse(recording))
     return Result(
         file=recording.file,
         line=recording.line,
@@ -44,9 +83,8 @@ def replay_unit(recording: Recording) -> Result:
 
 
 def _expected(recording: Recording) -> object:
-    if recording.kind is Kind.ALLOCATION_CHECKPOINT:
-        return allocation_checkpoint_expected(recording.record)
-    return recording.record["expected"]
+    expected = _EXPECTED.get(recording.kind)
+    return recording.record["expected"] if expected is None else expected(recording.record)
 
 
 def _excuse(recording: Recording) -> Excuse:
@@ -55,5 +93,7 @@ def _excuse(recording: Recording) -> Excuse:
             return quantity_overflow(recording.record)
         case Kind.CHECKPOINT:
             return decoder_text
+        case Kind.EVICTION_THRESHOLDS:
+            return parser_text
         case _:
             return nothing
