@@ -13,6 +13,7 @@ from numalign.process.change import Change, InForce, refusals
 from numalign.process.generation import Generation
 from numalign.process.topology_context import TopologyContext, build_decider
 from numalign.topology.construct import TopologyDecider
+from numalign.topology.decision import DecidingParts
 from numalign.topology.explainer import Explainer
 from numalign.topology.manager import TopologyManager
 from numalign.topology.node_resources.collector import NodeResourcesCollector
@@ -105,12 +106,7 @@ class TopologyNode:
     async def _apply(self, context: TopologyContext, decider: TopologyDecider) -> None:
         settings = context.settings
         number = await self._generation.change(settings)
-        self._manager.reconfigure(
-            decider.scope,
-            settings.gates,
-            Explainer(decider.policy, decider.numa, decider.scope.name),
-            number,
-        )
+        self._manager.reconfigure(deciding_parts(decider, settings, number))
         self._turnstile.depth = settings.queue_depth
         self._records.keep(settings.history_length)
         for handle in self._registry.handles:
@@ -119,6 +115,18 @@ class TopologyNode:
         self._context, self._decider = context, decider
         telling = self.telling(context, decider)
         self._servicer.reconfigure(telling.facts, telling.observer, telling.resources)
+
+
+def deciding_parts(
+    decider: TopologyDecider, settings: Settings, config_generation: int
+) -> DecidingParts:
+    """What decisions are made with under `settings`."""
+    return DecidingParts(
+        scope=decider.scope,
+        gates=settings.gates,
+        explainer=Explainer(decider.policy, decider.numa, decider.scope.name),
+        config_generation=config_generation,
+    )
 
 
 def values_of(settings: Settings) -> dict[str, object]:

@@ -12,7 +12,7 @@ from numalign.config.settings import Service
 from numalign.errors import NumalignError
 from numalign.process.generation import Generation
 from numalign.process.part import Part
-from numalign.process.topology_changes import TopologyNode
+from numalign.process.topology_changes import TopologyNode, deciding_parts
 from numalign.process.topology_context import TopologyContext
 from numalign.process.traced_stores import admission_store
 from numalign.rpc.endpoint import provider_socket
@@ -23,7 +23,6 @@ from numalign.store.node_facts import NodeFacts
 from numalign.telemetry.logs import get_logger
 from numalign.telemetry.metrics import Metrics
 from numalign.topology.construct import TopologyDecider
-from numalign.topology.explainer import Explainer
 from numalign.topology.hint_store import HintStore
 from numalign.topology.manager import TopologyManager, restore_hints
 from numalign.topology.picture import Picture
@@ -84,15 +83,13 @@ async def topology_part(
         config_generation=generation.number,
     )
     manager = TopologyManager(
-        scope=decider.scope,
-        gates=settings.gates,
+        parts=deciding_parts(decider, settings, generation.number),
         records=records,
         hints=hints,
         picture=picture,
         registry=registry,
         turnstile=turnstile,
         strategies=strategies,
-        explainer=Explainer(decider.policy, decider.numa, decider.scope.name),
         settlement=settlement,
         pods=context.pods,
     )

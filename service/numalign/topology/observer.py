@@ -19,7 +19,7 @@ from numalign.telemetry import attributes
 from numalign.telemetry.logs import get_logger
 from numalign.telemetry.metrics import Metrics
 from numalign.telemetry.tracing import AttributeValue, active_tracer
-from numalign.topology.manager import AdmitCall, Decision
+from numalign.topology.decision import AdmitCall, Decision
 from numalign.topology.scope import ScopeResult
 from numalign.topology.servicer import AdmissionObserver
 from numalign.v1 import admission_pb2 as ad

@@ -7,6 +7,7 @@ be ready, and other pods are decided on.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from numalign.errors import NotPrepared
 from numalign.topology.provider_handle import ProviderHandle
@@ -25,9 +26,8 @@ async def pre_start(handles: Iterable[ProviderHandle], pod: bytes, container: st
     for handle in handles:
         if not (handle.pre_starts and handle.instance_id):
             continue
-        stub = handle.stub
         response = await handle.call(
-            lambda stub=stub: stub.PreStartContainer(request, timeout=PRE_START_SECONDS)
+            partial(handle.stub.PreStartContainer, request, timeout=PRE_START_SECONDS)
         )
         if response.HasField("failure"):
             raise NotPrepared(response.failure.message)

@@ -164,3 +164,10 @@ class ProviderHandle:
         self.last_error = f"{error.code().name}: {error.details()}"
         if error.code() != StatusCode.INVALID_ARGUMENT:
             self.instance_id = ""
+
+
+def bound(
+    method: Callable[..., Awaitable[object]], request: object, timeout: float
+) -> Callable[[], Awaitable[object]]:
+    """A call of `method`, for `deliver`."""
+    return lambda: method(request, timeout=timeout)

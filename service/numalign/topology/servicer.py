@@ -12,7 +12,8 @@ from numalign.provider.hint_messages import hint_to_message
 from numalign.provider.pod_cache import PodCache
 from numalign.rpc.context import Context
 from numalign.telemetry.logs import log_fields
-from numalign.topology.manager import AdmitCall, Decision, TopologyManager
+from numalign.topology.decision import AdmitCall, Decision
+from numalign.topology.manager import TopologyManager
 from numalign.topology.node_resources.collector import NodeResourcesCollector
 from numalign.topology.provider_handle import ProviderHandle
 from numalign.topology.records import Records
@@ -165,7 +166,7 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
         pod_uid = PodUid(_given("pod_uid", request.pod_uid))
         container = _given("container_name", request.container_name)
         with log_fields(pod_uid=pod_uid, container=container):
-            preparation = await self._manager.prepare_container(pod_uid, container)
+            preparation = await self._manager.containers.prepare(pod_uid, container)
         return tm.TopologyManagerPrepareContainerResponse(preparation=preparation)
 
     async def AddContainer(
@@ -176,14 +177,14 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
         container = _given("container_name", request.container_name)
         container_id = _given("container_id", request.container_id)
         with log_fields(pod_uid=pod_uid, container=container):
-            await self._manager.add_container(pod_uid, container, container_id)
+            await self._manager.containers.add(pod_uid, container, container_id)
         return tm.TopologyManagerAddContainerResponse()
 
     async def RemoveContainer(
         self, request: tm.TopologyManagerRemoveContainerRequest, context: Context
     ) -> tm.TopologyManagerRemoveContainerResponse:
         """A container is gone."""
-        await self._manager.remove_container(_given("container_id", request.container_id))
+        await self._manager.containers.remove(_given("container_id", request.container_id))
         return tm.TopologyManagerRemoveContainerResponse()
 
     async def WatchAdmissions(

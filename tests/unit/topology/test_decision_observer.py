@@ -9,7 +9,7 @@ from numalign.model.ids import PodUid
 from numalign.model.pod import Pod
 from numalign.telemetry import kubelet_metrics, own_metrics
 from numalign.telemetry.metrics import Metrics
-from numalign.topology.manager import AdmitCall, Decision
+from numalign.topology.decision import AdmitCall, Decision
 from numalign.topology.observer import DecisionObserver
 from numalign.topology.scope import AdmissionCounts, ScopeResult
 from numalign.v1 import admission_pb2 as ad

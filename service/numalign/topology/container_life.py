@@ -1,0 +1,130 @@
+"""What follows an admitted pod: its containers are prepared, started and gone.
+
+Separate from the manager because no decision about a pod is made here: what was decided is
+collected for one container, and what finished containers held is given back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeVar
+
+from numalign.errors import FieldViolation, InvalidInput, NotPrepared
+from numalign.model.ids import PodUid
+from numalign.store.carried import carried_through
+from numalign.topology.hint_store import HintStore
+from numalign.topology.pre_start import pre_start
+from numalign.topology.provider_handle import ProviderHandle
+from numalign.topology.records import Admitted, Records
+from numalign.topology.registry import Introduce, ProviderRegistry
+from numalign.topology.turnstile import Turnstile
+from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import hint_provider_pb2 as hp
+from numalign.v1 import types_pb2 as pb
+
+T = TypeVar("T")
+
+
+class ContainerLife:
+    """The containers of admitted pods. Every call takes a turn."""
+
+    def __init__(
+        self,
+        *,
+        records: Records,
+        hints: HintStore,
+        registry: ProviderRegistry,
+        turnstile: Turnstile,
+        introduce: Introduce,
+    ) -> None:
+        self._records = records
+        self._hints = hints
+        self._registry = registry
+        self._turnstile = turnstile
+        self._introduce = introduce
+
+    async def prepare(self, pod_uid: PodUid, container: str) -> ad.PrepareContainerResponse:
+        """What to apply to a container, from every provider."""
+        async with self._turnstile.turn():
+            admitted = self._records.require(pod_uid)
+            _require_container(admitted, container)
+            await self._registry.ready(self._introduce)
+        await pre_start(self._registry.handles, admitted.pod, container)
+        async with self._turnstile.turn():
+            admitted = self._records.require(pod_uid)
+            await self._registry.ready(self._introduce)
+            request = hp.HintProviderPrepareContainerRequest(pod=admitted.pod, container=container)
+            parts = await self._each(lambda h: h.stub.PrepareContainer(request, timeout=h.timeout))
+            return _prepared(container, parts)
+
+    async def add(self, pod_uid: PodUid, container: str, container_id: str) -> None:
+        """A container is about to start: what finished init containers held is freed."""
+        async with self._turnstile.turn():
+            admitted = self._records.require(pod_uid)
+            _require_container(admitted, container)
+            await self._registry.ready(self._introduce)
+            await carried_through(self._add(admitted, container, container_id))
+
+    async def remove(self, container_id: str) -> None:
+        """A container is gone. An unknown id is not an error (TM-51)."""
+        async with self._turnstile.turn():
+            self._hints.remove_container(container_id)
+            await self._records.remove_container(container_id)
+
+    async def _add(self, admitted: Admitted, container: str, container_id: str) -> None:
+        self._hints.add_container(container_id, admitted.pod_uid, container)
+        await self._records.add_container(container_id, admitted.pod_uid, container)
+        request = hp.HintProviderAddContainerRequest(
+            pod=admitted.pod, container=container, container_id=container_id
+        )
+        parts = await self._each(lambda h: h.stub.AddContainer(request, timeout=h.timeout))
+        held = {
+            a.container: pb.ContainerAllocation(container=a.container, affinity=a.affinity)
+            if a.HasField("affinity")
+            else pb.ContainerAllocation(container=a.container)
+            for a in admitted.message.allocations
+        }
+        for part in parts:
+            for allocation in part.allocations:
+                held[allocation.container].MergeFrom(allocation)
+        changed = pb.AdmissionRecord()
+        changed.CopyFrom(admitted.message)
+        del changed.allocations[:]
+        changed.allocations.extend(held.values())
+        if changed != admitted.message:
+            await self._records.change(Admitted(admitted.admission_id, admitted.pod, changed))
+
+    async def _each(self, call: Callable[[ProviderHandle], Awaitable[T]]) -> list[T]:
+        return await asyncio.gather(
+            *(h.call(partial(call, h)) for h in self._registry.handles if h.instance_id)
+        )
+
+
+def _require_container(admitted: Admitted, container: str) -> None:
+    if all(a.container != container for a in admitted.message.allocations):
+        raise InvalidInput(
+            FieldViolation(
+                "container_name",
+                f'pod "{admitted.pod_uid}" has no container "{container}"',
+            )
+        )
+
+
+def _prepared(
+    container: str, parts: list[hp.HintProviderPrepareContainerResponse]
+) -> ad.PrepareContainerResponse:
+    response = ad.PrepareContainerResponse(allocation=pb.ContainerAllocation(container=container))
+    for part in parts:
+        if part.HasField("failure"):
+            raise NotPrepared(part.failure.message)
+        response.allocation.MergeFrom(part.allocation)
+        response.exclusive_cpus |= part.exclusive_cpus
+        if part.HasField("cpus"):
+            response.cpus = part.cpus
+        if part.HasField("mems"):
+            response.mems = part.mems
+        if part.HasField("edits"):
+            response.edits.MergeFrom(part.edits)
+    return response

@@ -1,0 +1,231 @@
+"""One admission, once it has its turn: from the scope's decision to Commit or Abort.
+
+Separate from the manager, which gives turns and answers from the record: this file holds the
+order on which everything that survives a crash depends.
+
+    scope (hints, merge, allocate ...)
+      -> refused, given up, or only wanted to know: Abort to all, then the answer
+      -> admitted: the row is written and synced, then the answer; Commit goes out unwaited
+
+A call that is cancelled before its row is written is aborted; once the write has begun it is
+carried to its end, and asking again returns the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from numalign.errors import Deferred
+from numalign.model.feature_gates import FeatureGates
+from numalign.model.ids import AdmissionId
+from numalign.model.pod import Pod
+from numalign.model.qos import qos_class
+from numalign.store.carried import carried_through
+from numalign.topology.fanout import Fanout
+from numalign.topology.hint_store import HintStore
+from numalign.topology.messages import containers_to_messages
+from numalign.topology.picture import Picture
+from numalign.topology.provider_handle import ProviderFault, bound
+from numalign.topology.reasons import unexpected_rejection
+from numalign.topology.records import Admitted, Records
+from numalign.topology.registry import ProviderRegistry, all_delivered
+from numalign.topology.scope import Scope, ScopeResult
+from numalign.topology.strategies import TopologyStrategies
+from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import hint_provider_pb2 as hp
+from numalign.v1 import types_pb2 as pb
+
+HANDLER = "topology-manager"
+"""Name of the Topology Manager in the chain of admit handlers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmitCall:
+    """What the caller wants: a pod as bytes and as read, and what to do with it."""
+
+    data: bytes
+    pod: Pod
+    owner: str
+    dry_run: bool
+    explain: pb.ExplainLevel.ValueType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """How an Admit ended. `result` is None and the id empty where the record answered.
+
+    `waited` is how many seconds the call was in the queue.
+    """
+
+    response: ad.AdmitResponse
+    waited: float
+    result: ScopeResult | None = None
+    admission_id: str = ""
+
+
+Explainer = Callable[
+    [Pod, ScopeResult, Fanout, pb.ExplainLevel.ValueType], Awaitable[pb.Explanation]
+]
+"""Says how a decision was reached, while the providers still hold it tentatively."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecidingParts:
+    """What decisions are made with; another one after the configuration changed."""
+
+    scope: Scope
+    gates: FeatureGates
+    explainer: Explainer
+    config_generation: int
+
+
+class Decider:
+    """Decides on one pod at a time; its caller holds the node's turn."""
+
+    def __init__(
+        self,
+        *,
+        parts: DecidingParts,
+        records: Records,
+        hints: HintStore,
+        picture: Picture,
+        registry: ProviderRegistry,
+        strategies: TopologyStrategies,
+    ) -> None:
+        self.parts = parts
+        self._records = records
+        self._hints = hints
+        self._picture = picture
+        self._registry = registry
+        self._strategies = strategies
+
+    async def decide(
+        self, call: AdmitCall, admission_id: AdmissionId
+    ) -> tuple[ad.AdmitResponse, ScopeResult]:
+        """Decide, and keep what was decided. When it raises, nothing was kept."""
+        fanout = Fanout(
+            self._registry.handles,
+            admission_id,
+            call.data,
+            dry_run=call.dry_run,
+            one_by_one=self._strategies.one_by_one,
+        )
+        try:
+            try:
+                result = await self.parts.scope.admit(call.pod, fanout)
+            except ProviderFault as fault:
+                refusal = unexpected_rejection(str(fault))
+                result = ScopeResult(
+                    admitted=False,
+                    reason=refusal.reason,
+                    message=refusal.message,
+                    keeps_nothing=True,
+                )
+            except Deferred as deferred:
+                result = ScopeResult(
+                    admitted=False,
+                    reason=deferred.reason,
+                    message=str(deferred),
+                    keeps_nothing=True,
+                    retry_after=deferred.retry_after,
+                )
+            response = await self._answer(call, result, fanout)
+        except BaseException:
+            await carried_through(self._abort(fanout, admission_id, hp.LEFTOVERS_DROP))
+            raise
+        if result.admitted and not call.dry_run:
+            await carried_through(self._commit(call, fanout, admission_id, result, response))
+        else:
+            await carried_through(self._refuse(call, fanout, admission_id, result))
+        response.revision = self._records.revision
+        return response, result
+
+    async def _answer(
+        self, call: AdmitCall, result: ScopeResult, fanout: Fanout
+    ) -> ad.AdmitResponse:
+        response = ad.AdmitResponse(
+            verdict=_verdict(result),
+            handler="" if result.admitted else HANDLER,
+            reason=result.reason,
+            message=result.message,
+            warnings=(*fanout.warnings, *result.warnings),
+            dry_run=call.dry_run,
+        )
+        if result.retry_after is not None:
+            response.retry_after.FromMilliseconds(round(result.retry_after * 1000))
+        if result.admitted or (self._strategies.keeps_leftovers and not result.keeps_nothing):
+            response.allocations.extend(fanout.allocations(call.pod, dict(result.affinities)))
+            response.pod_allocation.CopyFrom(fanout.pod_allocation)
+        if call.explain >= pb.EXPLAIN_LEVEL_SUMMARY:
+            explanation = await self.parts.explainer(call.pod, result, fanout, call.explain)
+            response.explanation.CopyFrom(explanation)
+        return response
+
+    async def _commit(
+        self,
+        call: AdmitCall,
+        fanout: Fanout,
+        admission_id: AdmissionId,
+        result: ScopeResult,
+        response: ad.AdmitResponse,
+    ) -> None:
+        pod = call.pod
+        record = pb.AdmissionRecord(
+            allocations=response.allocations, pod_allocation=response.pod_allocation
+        )
+        self.describe(record, call)
+        try:
+            await self._records.admit(Admitted(admission_id, call.data, record))
+        except BaseException:
+            await self._abort(fanout, admission_id, hp.LEFTOVERS_DROP)
+            raise
+        self._hints.put(pod.uid, result.affinities)
+        self._picture.admitted(pod.uid)
+        request = hp.CommitRequest(admission_id=admission_id)
+        for handle in fanout.handles:
+            handle.deliver_later(bound(handle.stub.Commit, request, handle.timeout))
+        # What a provider took before it was left out is not in the record.
+        undo = hp.AbortRequest(admission_id=admission_id, leftovers=hp.LEFTOVERS_DROP)
+        for handle in fanout.left_out:
+            handle.deliver_later(bound(handle.stub.Abort, undo, handle.timeout))
+
+    async def _refuse(
+        self, call: AdmitCall, fanout: Fanout, admission_id: AdmissionId, result: ScopeResult
+    ) -> None:
+        stays = (
+            self._strategies.keeps_leftovers
+            and not call.dry_run
+            and not result.admitted
+            and not result.keeps_nothing
+        )
+        await self._abort(fanout, admission_id, hp.LEFTOVERS_KEEP if stays else hp.LEFTOVERS_DROP)
+        if stays:
+            self._hints.put(call.pod.uid, result.affinities)
+            self._picture.gone(call.pod.uid)
+            await self._records.release((call.pod.uid,))
+
+    async def _abort(
+        self, fanout: Fanout, admission_id: AdmissionId, leftovers: hp.Leftovers.ValueType
+    ) -> None:
+        request = hp.AbortRequest(admission_id=admission_id, leftovers=leftovers)
+        for handle in (*fanout.handles, *fanout.left_out):
+            handle.deliver(bound(handle.stub.Abort, request, handle.timeout))
+        await all_delivered((*fanout.handles, *fanout.left_out))
+
+    def describe(self, record: pb.AdmissionRecord, call: AdmitCall) -> None:
+        """Write into a record which pod it is of, and under what it was placed."""
+        pod = call.pod
+        record.pod_uid = pod.uid
+        record.namespace = pod.namespace
+        record.name = pod.name
+        record.owner = call.owner
+        record.qos_class = qos_class(pod, self.parts.gates)
+        record.config_generation = self.parts.config_generation
+        record.containers.extend(containers_to_messages(pod))
+
+
+def _verdict(result: ScopeResult) -> pb.Verdict.ValueType:
+    if result.admitted:
+        return pb.VERDICT_ADMITTED
+    return pb.VERDICT_REJECTED if result.retry_after is None else pb.VERDICT_DEFERRED
