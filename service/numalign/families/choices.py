@@ -76,10 +76,10 @@ def _choices(family: FamilyList, most: int, *, preferred: bool) -> Choices:
                 if len(found) > most:
                     break
                 found.add(mask)
-    complete = not steps.exhausted and len(found) <= most
     ordered = sorted(found, key=narrowness if preferred else listing_order)
     hints = [hint for hint in nil if hint.preferred == preferred]
     hints += [TopologyHint(mask, preferred) for mask in ordered]
+    complete = not steps.exhausted and len(hints) <= most
     return Choices(tuple(hints[:most]), complete)
 
 

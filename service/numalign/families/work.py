@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-MOST_STEPS = 100_000
+MOST_STEPS = 30_000
 """Steps of the searches of one merge, together; some seconds at most."""
 
 MOST_STATES = 20_000
