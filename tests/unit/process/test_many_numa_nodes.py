@@ -8,11 +8,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 import yaml
 
 from numalign.config.loader import load_settings
 from numalign.config.settings import Service
+from numalign.errors import Undecided
+from numalign.families import merge as families_merge
+from numalign.families.merge import Merged
 from numalign.kube.pod_json import pod_from_json
 from numalign.process.node import Node
 from numalign.v1 import admission_pb2 as ad
@@ -168,3 +172,47 @@ async def test_all_nodes_with_cpus(tmp_path: Path, nodes: int, options: dict[str
     assert third.verdict == pb.VERDICT_REJECTED
     assert third.reason == "TopologyAffinityError"
     assert "cpu" in third.explanation.summary
+
+
+async def test_what_is_not_proved_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pod is admitted where it was going to be, and the caller is told."""
+
+    def unproved(*given: Any) -> Merged:
+        return Merged(families_merge.merge_offers(*given).best, proved=False)
+
+    monkeypatch.setattr("numalign.topology.merge.merge_offers", unproved)
+    async with opened(tmp_path, everywhere(12), 0, "restricted") as stub:
+        answer, _ = await admitted(stub, request("a", 4, "1Gi", 0))
+
+    assert answer.verdict == pb.VERDICT_ADMITTED
+    assert list(answer.warnings) == [
+        (
+            'for container "c" a set of NUMA nodes was chosen without proof that no other of the '
+            "same size is better: the search was ended"
+        )
+    ]
+
+
+async def test_what_is_not_decided_is_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither an admission nor a rejection, and nothing is kept."""
+
+    def undecided(*_: Any) -> Merged:
+        raise Undecided("topology merge not decided within 5 steps: 2 resources, 12 NUMA nodes")
+
+    async with opened(tmp_path, everywhere(12), 0, "best-effort") as stub:
+        with monkeypatch.context() as patched:
+            patched.setattr("numalign.topology.merge.merge_offers", undecided)
+            with pytest.raises(grpc.aio.AioRpcError) as refused:
+                await stub.Admit(request("a", 4, "1Gi", 0))
+        listed = await stub.ListAdmissions(ad.ListAdmissionsRequest())
+        again, _ = await admitted(stub, request("a", 4, "1Gi", 0))
+
+    assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert refused.value.details() == (
+        "topology merge not decided within 5 steps: 2 resources, 12 NUMA nodes"
+    )
+    assert not listed.admissions
+    assert again.verdict == pb.VERDICT_ADMITTED
+    assert again.allocations[0].cpus == "1-4"

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numalign.errors import InvalidInput
-from numalign.model.hint import HintList, ProviderHints, TopologyHint
+from numalign.model.hint import (
+    FamilyList,
+    HintList,
+    Piece,
+    ProviderHints,
+    SocketRule,
+    Threshold,
+    TopologyHint,
+)
 from numalign.model.numa_mask import NumaMask
 from numalign.provider.hint_messages import (
     hint_from_message,
@@ -21,7 +29,29 @@ from numalign.v1 import types_pb2 as pb
 
 MASKS = st.none() | st.integers(0, 2**64 - 1).map(NumaMask)
 HINTS = st.builds(TopologyHint, MASKS, st.booleans())
-LISTS: st.SearchStrategy[HintList] = st.none() | st.lists(HINTS, max_size=5).map(tuple)
+AMOUNTS = st.integers(0, 2**64 - 1)
+FILLED = st.integers(1, 2**64 - 1).map(NumaMask)
+
+
+@st.composite
+def pieces(draw: st.DrawFn) -> Piece:
+    """Families over any nodes, whether a set can be in them or not."""
+    ground = draw(FILLED)
+    must = NumaMask(ground & draw(st.integers(0, 2**64 - 1)))
+    weights = st.lists(AMOUNTS, min_size=ground.bit_count(), max_size=ground.bit_count())
+    groups = st.lists(st.tuples(FILLED, AMOUNTS), max_size=2).map(tuple)
+    threshold = st.builds(Threshold, AMOUNTS, weights.map(tuple), groups)
+    return Piece(ground, must, draw(st.lists(threshold, max_size=2).map(tuple)))
+
+
+FAMILIES = st.builds(
+    FamilyList,
+    st.lists(pieces(), min_size=1, max_size=2).map(tuple),
+    st.lists(HINTS, max_size=3).map(tuple),
+    st.none() | st.integers(0, 64),
+    st.none() | st.builds(SocketRule, st.lists(FILLED, max_size=3).map(tuple), st.integers(0, 9)),
+)
+LISTS: st.SearchStrategy[HintList] = st.none() | st.lists(HINTS, max_size=5).map(tuple) | FAMILIES
 MAPS: st.SearchStrategy[ProviderHints] = st.none() | st.dictionaries(st.text(), LISTS, max_size=3)
 
 
@@ -73,3 +103,39 @@ def test_a_wrong_list_is_named(message: pb.HintList, field: str) -> None:
     with pytest.raises(InvalidInput) as wrong:
         list_from_message(message, "hints")
     assert [violation.field for violation in wrong.value.violations] == [field]
+
+
+def described(**piece: object) -> pb.HintList:
+    """A list with one family."""
+    message = pb.HintList(kind=pb.HintList.KIND_HINTS)
+    message.pieces.add(**piece)
+    return message
+
+
+@pytest.mark.parametrize(
+    ("message", "field"),
+    [
+        pytest.param(described(ground=1, must=2), "hints.pieces[0].must", id="must-outside"),
+        pytest.param(
+            described(ground=3, thresholds=[pb.Threshold(need=1, weights=[1])]),
+            "hints.pieces[0].thresholds[0].weights",
+            id="short-weights",
+        ),
+        pytest.param(
+            described(ground=3, thresholds=[pb.Threshold(need=1, weights=[1, 1], group_masks=[3])]),
+            "hints.pieces[0].thresholds[0]",
+            id="short-group-weights",
+        ),
+    ],
+)
+def test_a_wrong_family_is_named(message: pb.HintList, field: str) -> None:
+    with pytest.raises(InvalidInput) as wrong:
+        list_from_message(message, "hints")
+    assert [violation.field for violation in wrong.value.violations] == [field]
+
+
+def test_a_family_without_pieces_is_a_plain_list() -> None:
+    explicit = (TopologyHint(NumaMask(1), True),)
+
+    assert list_to_message(FamilyList((), explicit)) == list_to_message(explicit)
+    assert list_to_message(FamilyList(())) == list_to_message(())

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 from tests.unit.process.observed_world import samples
 
+from numalign.model.hint import NO_HINT
 from numalign.model.ids import PodUid
 from numalign.model.pod import Pod
 from numalign.telemetry import kubelet_metrics, own_metrics
 from numalign.telemetry.metrics import Metrics
 from numalign.topology.decision import AdmitCall, Decision
 from numalign.topology.observer import DecisionObserver
-from numalign.topology.scope import AdmissionCounts, ScopeResult
+from numalign.topology.scope import AdmissionCounts, MergeRecord, ScopeResult
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
 
@@ -61,6 +62,20 @@ def told(
             ScopeResult(admitted=True, counts=AdmissionCounts(aligned=1)),
             {ALIGNED: 1, admissions("admitted"): 1},
             id="admitted",
+        ),
+        pytest.param(
+            ad.AdmitResponse(verdict=pb.VERDICT_ADMITTED),
+            ScopeResult(
+                admitted=True,
+                merges=(
+                    MergeRecord(
+                        container="c", answers=(), best=NO_HINT, admitted=True, proved=False
+                    ),
+                    MergeRecord(container="d", answers=(), best=NO_HINT, admitted=True),
+                ),
+            ),
+            {"numalign_merges_unproved_total": 1, admissions("admitted"): 1},
+            id="not proved",
         ),
         pytest.param(
             ad.AdmitResponse(verdict=pb.VERDICT_REJECTED, reason="TopologyAffinityError"),
