@@ -138,6 +138,8 @@ class CpuEngine:
         container: Container,
         affinity: TopologyHint,
         sources: Sources,
+        *,
+        dry_run: bool = False,  # noqa: ARG002 - all of it can be undone
     ) -> Allocated[CpuState]:
         """Exclusive CPUs for one container, after a clean-up (CPU-44)."""
         state = self.remove_stale(state, sources)

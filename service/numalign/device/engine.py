@@ -217,9 +217,12 @@ class DeviceEngine:
         container: Container,
         affinity: TopologyHint,
         sources: Sources,
+        *,
+        dry_run: bool = False,
     ) -> Allocated[DeviceState]:
         """Take the container's devices under `affinity` (DEV-26, DEV-28).
 
+        A dry run tells no plugin, whatever the strategy.
         On failure the state keeps what was taken and recorded until then (DEV-30).
         Raises Deferred where a plugin is waited for, and DeviceFault where a reused device is
         not listed any more.
@@ -230,7 +233,7 @@ class DeviceEngine:
             inventory=self._inventory,
             layout_of=self._layout,
             caller=caller,
-            in_place=self._strategies.allocate_in_place,
+            in_place=self._strategies.allocate_in_place and not dry_run,
             claims_count=self._gates.dra_extended_resource,
             pod=pod,
             container=container,

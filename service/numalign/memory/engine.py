@@ -148,6 +148,8 @@ class MemoryEngine:
         container: Container,
         affinity: TopologyHint,
         sources: Sources,
+        *,
+        dry_run: bool = False,  # noqa: ARG002 - all of it can be undone
     ) -> Allocated[MemoryState]:
         """Book what one container asks for (MEM-31)."""
         state = self.remove_stale(state, sources)

@@ -29,13 +29,10 @@ from numalign.process.part import Part
 from numalign.process.provider_changes import Check, device_check, engine_check
 from numalign.process.provider_context import ProviderContext
 from numalign.process.traced_stores import provider_store
+from numalign.provider.audience import Observer, SilentObserver
 from numalign.provider.engine import Engine
 from numalign.provider.ledger import Ledger, open_ledger
-from numalign.provider.servicer import (
-    HintProviderServicer,
-    Observer,
-    SilentObserver,
-)
+from numalign.provider.servicer import HintProviderServicer
 from numalign.rpc.methods import Registration
 from numalign.store.database import Database
 from numalign.telemetry.resource_manager import ResourceManagerCounters

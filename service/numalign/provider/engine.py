@@ -161,9 +161,19 @@ class Engine(Protocol[S]):
         """Hints for the pod as a whole."""
 
     async def allocate(
-        self, state: S, pod: Pod, container: Container, affinity: TopologyHint, sources: Sources
+        self,
+        state: S,
+        pod: Pod,
+        container: Container,
+        affinity: TopologyHint,
+        sources: Sources,
+        *,
+        dry_run: bool = False,
     ) -> Allocated[S]:
-        """Take what one container asks for, under `affinity`."""
+        """Take what one container asks for, under `affinity`.
+
+        In a dry run nothing is done outside that cannot be undone.
+        """
 
     async def allocate_pod(
         self, state: S, pod: Pod, affinity: TopologyHint, sources: Sources

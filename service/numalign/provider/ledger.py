@@ -190,7 +190,7 @@ class Ledger(Generic[S]):
                 outcome = await self._engine.allocate_pod(tentative.state, pod, affinity, sources)
             else:
                 outcome = await self._engine.allocate(
-                    tentative.state, pod, container, affinity, sources
+                    tentative.state, pod, container, affinity, sources, dry_run=dry_run
                 )
             tentative.state = outcome.state
             if outcome.failure is not None or not last or dry_run:

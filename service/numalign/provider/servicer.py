@@ -9,13 +9,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from numalign.errors import Deferred, Fault, FieldViolation, InvalidInput, NotPrepared
 from numalign.model.hint import ProviderHints, TopologyHint
 from numalign.model.ids import AdmissionId, PodUid
 from numalign.model.pod import Container, Pod
-from numalign.provider.engine import Allocated
+from numalign.provider.audience import Books, Observer
 from numalign.provider.hint_messages import hint_from_message, hints_to_message
 from numalign.provider.ledger import Ledger
 from numalign.provider.messages import (
@@ -38,52 +38,8 @@ from numalign.v1 import hint_provider_pb2_grpc as hp_grpc
 from numalign.v1 import types_pb2 as pb
 
 S = TypeVar("S")
-S_contra = TypeVar("S_contra", contravariant=True)
 
 _log = get_logger("provider")
-
-
-class Books(Protocol[S_contra]):
-    """A provider's books as messages."""
-
-    def state_message(self, state: S_contra) -> hp.GetStateResponse:
-        """The typed books; instance id, revision and reports are filled in by the servicer."""
-
-    def allocatable_message(self, state: S_contra) -> hp.GetAllocatableResourcesResponse:
-        """What can be given out at all; the instance id is filled in by the servicer."""
-
-
-class Observer(Protocol[S]):
-    """Who counts what a provider does."""
-
-    def started(self, state: S) -> None:
-        """The provider is about to serve `state`."""
-
-    def allocated(
-        self, before: S, outcome: Allocated[S], pod: Pod, container: Container | None
-    ) -> None:
-        """An allocation of a container, or (None) of a pod, came to an end. Not of a dry run.
-
-        `before` is the state it was decided on, with what the same admission did before it.
-        """
-
-    def changed(self, state: S) -> None:
-        """The books changed."""
-
-
-class SilentObserver(Generic[S]):
-    """An observer that counts nothing."""
-
-    def started(self, state: S) -> None:
-        """Nothing."""
-
-    def allocated(
-        self, before: S, outcome: Allocated[S], pod: Pod, container: Container | None
-    ) -> None:
-        """Nothing."""
-
-    def changed(self, state: S) -> None:
-        """Nothing."""
 
 
 PreStart = Callable[[S, Pod, Container], Awaitable[None]]

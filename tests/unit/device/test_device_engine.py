@@ -95,6 +95,17 @@ def test_in_place_the_plugin_is_told_resource_by_resource() -> None:
     assert record == DeviceRecord(ids_by_node={1: ids("c")}, edits=ContainerEdits())
 
 
+def test_a_dry_run_tells_no_plugin_in_place_either() -> None:
+    plugins = Plugins()
+    world = engine(*GPUS, nics=NICS, plugins=plugins)
+    app = container(gpu=1, nic=1)
+
+    done = run(world.allocate(DeviceState(), pod(app), app, hint(1), Sources(), dry_run=True))
+
+    assert plugins.told == [("prefer", GPU, ids("c", "d"), (), 1)]
+    assert held(done.state) == {"app": {GPU: "c", NIC: "o"}}
+
+
 @pytest.mark.parametrize(
     ("error", "message", "taken"),
     [

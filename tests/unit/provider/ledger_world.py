@@ -90,6 +90,8 @@ class ListEngine:
         container: Container,
         affinity: TopologyHint,
         sources: Sources,
+        *,
+        dry_run: bool = False,
     ) -> Allocated[State]:
         return await self.allocate_pod(state, pod, affinity, sources)
 

@@ -13,10 +13,11 @@ from tests.integration.node_document import pod
 from tests.unit.provider.ledger_world import HINT, State, ledger_in
 
 from numalign.model.cpu_set import CpuSet
+from numalign.provider.audience import SilentObserver
 from numalign.provider.hint_messages import hint_to_message, hints_from_message
 from numalign.provider.ledger import Ledger
 from numalign.provider.pod_cache import PodCache
-from numalign.provider.servicer import HintProviderServicer, SilentObserver
+from numalign.provider.servicer import HintProviderServicer
 from numalign.rpc.local import LocalChannel, LocalServer
 from numalign.rpc.methods import Registration
 from numalign.v1 import hint_provider_pb2 as hp

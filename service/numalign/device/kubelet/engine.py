@@ -179,6 +179,8 @@ class KubeletDeviceEngine(DeviceEngine):
         container: Container,
         affinity: TopologyHint,  # noqa: ARG002 - the kubelet has chosen
         sources: Sources,
+        *,
+        dry_run: bool = False,  # noqa: ARG002 - the kubelet's plugins are not ours to tell
     ) -> Allocated[DeviceState]:
         """Record what the kubelet gave the container. Raises Deferred as `topology_hints`."""
         state = freeing.without_inactive(state, sources)

@@ -8,9 +8,10 @@ from numalign.device.messages import DeviceBooks
 from numalign.device.state import DeviceState
 from numalign.model.ids import AdmissionId
 from numalign.model.pod import Pod
+from numalign.provider.audience import Observer
 from numalign.provider.ledger import Ledger
 from numalign.provider.pod_cache import PodCache
-from numalign.provider.servicer import HintProviderServicer, Observer
+from numalign.provider.servicer import HintProviderServicer
 from numalign.rpc.context import Context
 from numalign.v1 import hint_provider_pb2 as hp
 
