@@ -14,6 +14,7 @@ from numalign.replay.worker import Options, memory_directory, replay_batch
 HERE = Path(__file__).parent
 SCENARIO_FILES = tuple(sorted((HERE / "recordings" / "scenarios").glob("*.jsonl.gz")))
 UNIT_FILES = tuple(sorted((HERE / "recordings" / "unit").glob("*.jsonl*")))
+ADMISSION_FILES = tuple(sorted((HERE / "recordings" / "admission").glob("*.jsonl.gz")))
 DIFFERENCES = HERE / "safe_differences.yaml"
 SAMPLE = HERE / "replay_sample.txt"
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.replay_files import (
+    ADMISSION_FILES,
     SCENARIO_FILES,
     UNIT_FILES,
     failure_lines,
@@ -20,6 +21,7 @@ from numalign.replay.report import summary
 EXCUSED = {
     "checkpoint": 17,
     "devices": 6,
+    "eviction_thresholds": 8,
     "quantity": 29,
     "random_devices": 17,
     "random_init_sidecar": 16,
@@ -31,7 +33,7 @@ EXCUSED = {
 """How many recordings of a file agree but for places that are exempted; other files have none."""
 
 
-@pytest.mark.parametrize("path", UNIT_FILES + SCENARIO_FILES, ids=topic_of)
+@pytest.mark.parametrize("path", UNIT_FILES + SCENARIO_FILES + ADMISSION_FILES, ids=topic_of)
 def test_everything_recorded_comes_again(path: Path) -> None:
     results = replay_here(path, Compatibility.KUBELET)
 
@@ -43,4 +45,5 @@ def test_everything_recorded_comes_again(path: Path) -> None:
 
 def test_no_recording_file_is_left_out() -> None:
     assert len(UNIT_FILES) == 8
+    assert len(ADMISSION_FILES) == 10
     assert len(SCENARIO_FILES) == 19

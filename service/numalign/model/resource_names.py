@@ -36,11 +36,12 @@ def is_extended(name: str) -> bool:
     return (
         not is_native(name)
         and not name.startswith(_QUOTA_PREFIX)
-        and _is_qualified_name(_QUOTA_PREFIX + name)
+        and is_qualified_name(_QUOTA_PREFIX + name)
     )
 
 
-def _is_qualified_name(name: str) -> bool:
+def is_qualified_name(name: str) -> bool:
+    """Whether this may name a label, an annotation or a resource: `[domain/]name`."""
     domain, slash, local = name.partition("/")
     if not slash:
         domain, local = "", name

@@ -33,6 +33,29 @@ from numalign.replay.recordings import Kind, RecordingError, kind_of, read_recor
             {"input": {"manager": "cpu"}, "expected": {}}, Kind.CHECKPOINT, id="checkpoint"
         ),
         pytest.param({"input": {"pod": {}}, "expected": {}}, Kind.POD_RESOURCES, id="pod"),
+        pytest.param(
+            {"input": {"pod": {}, "other_pods": []}, "expected": {}},
+            Kind.PREDICATES,
+            id="predicates",
+        ),
+        pytest.param(
+            {"input": {"pod": {}, "failures": []}, "expected": {}}, Kind.PREEMPTION, id="preemption"
+        ),
+        pytest.param(
+            {"input": {"eviction_hard": {}}, "expected": {}},
+            Kind.EVICTION_THRESHOLDS,
+            id="eviction_thresholds",
+        ),
+        pytest.param(
+            {"input": {"eviction_hard": {}, "steps": []}, "expected": {}},
+            Kind.EVICTION_SERIES,
+            id="eviction_series",
+        ),
+        pytest.param(
+            {"input": {"pod": {}, "handler": "apparmor"}, "expected": {}},
+            Kind.ADMIT_FEATURES,
+            id="features",
+        ),
         pytest.param({"case": "a", "data": "{}"}, Kind.ALLOCATION_CHECKPOINT, id="allocation"),
     ],
 )

@@ -2049,3 +2049,211 @@ class NodeAllocatableResourceClaimStatus(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___NodeAllocatableResourceClaimStatus: _TypeAlias = NodeAllocatableResourceClaimStatus  # noqa: Y015
+
+@_typing.final
+class Node(_message.Message):
+    """A node."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METADATA_FIELD_NUMBER: _builtins.int
+    SPEC_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def metadata(self) -> Global___ObjectMeta:
+        """Identity, labels and annotations."""
+
+    @_builtins.property
+    def spec(self) -> Global___NodeSpec:
+        """What is wanted of it."""
+
+    @_builtins.property
+    def status(self) -> Global___NodeStatus:
+        """What was last seen of it."""
+
+    def __init__(
+        self,
+        *,
+        metadata: Global___ObjectMeta | None = ...,
+        spec: Global___NodeSpec | None = ...,
+        status: Global___NodeStatus | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["metadata", b"metadata", "spec", b"spec", "status", b"status"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["metadata", b"metadata", "spec", b"spec", "status", b"status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Node: _TypeAlias = Node  # noqa: Y015
+
+@_typing.final
+class NodeSpec(_message.Message):
+    """What is wanted of a node."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    UNSCHEDULABLE_FIELD_NUMBER: _builtins.int
+    TAINTS_FIELD_NUMBER: _builtins.int
+    unschedulable: _builtins.bool
+    """Whether no new pods are scheduled to it."""
+    @_builtins.property
+    def taints(self) -> _containers.RepeatedCompositeFieldContainer[Global___Taint]:
+        """What it keeps pods away with."""
+
+    def __init__(
+        self,
+        *,
+        unschedulable: _builtins.bool = ...,
+        taints: _abc.Iterable[Global___Taint] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["taints", b"taints", "unschedulable", b"unschedulable"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NodeSpec: _TypeAlias = NodeSpec  # noqa: Y015
+
+@_typing.final
+class Taint(_message.Message):
+    """What keeps pods away from a node."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    EFFECT_FIELD_NUMBER: _builtins.int
+    TIME_ADDED_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """Key."""
+    value: _builtins.str
+    """Value."""
+    effect: _builtins.str
+    """`NoSchedule`, `PreferNoSchedule` or `NoExecute`."""
+    @_builtins.property
+    def time_added(self) -> Global___Time:
+        """When it was set."""
+
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        value: _builtins.str = ...,
+        effect: _builtins.str = ...,
+        time_added: Global___Time | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["time_added", b"time_added"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["effect", b"effect", "key", b"key", "time_added", b"time_added", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Taint: _TypeAlias = Taint  # noqa: Y015
+
+@_typing.final
+class NodeStatus(_message.Message):
+    """What was last seen of a node."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class CapacityEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        @_builtins.property
+        def value(self) -> Global___Quantity: ...
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: Global___Quantity | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class AllocatableEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        @_builtins.property
+        def value(self) -> Global___Quantity: ...
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: Global___Quantity | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    CAPACITY_FIELD_NUMBER: _builtins.int
+    ALLOCATABLE_FIELD_NUMBER: _builtins.int
+    FEATURES_FIELD_NUMBER: _builtins.int
+    DECLARED_FEATURES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def capacity(self) -> _containers.MessageMap[_builtins.str, Global___Quantity]:
+        """What it has, by resource name."""
+
+    @_builtins.property
+    def allocatable(self) -> _containers.MessageMap[_builtins.str, Global___Quantity]:
+        """What pods may use of it, by resource name."""
+
+    @_builtins.property
+    def features(self) -> Global___NodeFeatures:
+        """What its kubelet and runtime can do."""
+
+    @_builtins.property
+    def declared_features(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of the features that it declares."""
+
+    def __init__(
+        self,
+        *,
+        capacity: _abc.Mapping[_builtins.str, Global___Quantity] | None = ...,
+        allocatable: _abc.Mapping[_builtins.str, Global___Quantity] | None = ...,
+        features: Global___NodeFeatures | None = ...,
+        declared_features: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["features", b"features"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocatable", b"allocatable", "capacity", b"capacity", "declared_features", b"declared_features", "features", b"features"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NodeStatus: _TypeAlias = NodeStatus  # noqa: Y015
+
+@_typing.final
+class NodeFeatures(_message.Message):
+    """What the kubelet and the runtime of a node can do."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUPPLEMENTAL_GROUPS_POLICY_FIELD_NUMBER: _builtins.int
+    supplemental_groups_policy: _builtins.bool
+    """Whether the runtime honours `supplementalGroupsPolicy`."""
+    def __init__(
+        self,
+        *,
+        supplemental_groups_policy: _builtins.bool | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_supplemental_groups_policy", b"_supplemental_groups_policy", "supplemental_groups_policy", b"supplemental_groups_policy"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_supplemental_groups_policy", b"_supplemental_groups_policy", "supplemental_groups_policy", b"supplemental_groups_policy"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__supplemental_groups_policy: _TypeAlias = _typing.Literal["supplemental_groups_policy"]  # noqa: Y015
+    _WhichOneofArgType__supplemental_groups_policy: _TypeAlias = _typing.Literal["_supplemental_groups_policy", b"_supplemental_groups_policy"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__supplemental_groups_policy) -> _WhichOneofReturnType__supplemental_groups_policy | None: ...
+
+Global___NodeFeatures: _TypeAlias = NodeFeatures  # noqa: Y015

@@ -1,0 +1,98 @@
+"""The resize feasibility handler: resizes that this node can never grant (RSZ-1 to RSZ-5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from numalign.admission.handlers.admit_pod import AdmitPod
+from numalign.admission.handlers.allocation import ResizeGates, is_resizable, overlaid
+from numalign.admission.handlers.verdict import ADMITTED, Verdict, rejected
+from numalign.kubelet_files.allocation_checkpoint import PodAllocation
+from numalign.model.feature_gates import FeatureGates
+from numalign.model.pod import Container
+from numalign.model.qos import is_guaranteed
+from numalign.model.quoting import quoted
+
+REASON = "Infeasible"
+
+NO_SWAP = "NoSwap"
+
+_CPU_STATIC, _MEMORY_STATIC = "static", "Static"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResizeFacts:
+    """Policies of the managers, and how a container of a pod may swap (RSZ-3)."""
+
+    cpu_manager_policy: str
+    memory_manager_policy: str
+    swap_behavior: Callable[[AdmitPod, Container], str]
+
+
+def decide_resize(
+    pod: AdmitPod,
+    allocation: PodAllocation | None,
+    facts: ResizeFacts,
+    resize: ResizeGates,
+    gates: FeatureGates,
+) -> Verdict:
+    """Whether the desired pod could ever replace what was allocated.
+
+    For operation `resize` only: an addition is always admitted here (RSZ-1).
+    """
+    if not resize.in_place:
+        return rejected(REASON, "InPlacePodVerticalScaling is disabled")
+    allocated, _ = overlaid(pod, allocation, resize)
+    if _changes_swapped_memory(pod, allocated, facts):
+        return rejected(REASON, "In-place resize of containers with swap is not supported.")
+    if is_guaranteed(pod.pod, gates):
+        for resource, is_barred, policy in (
+            (
+                "cpu",
+                facts.cpu_manager_policy == _CPU_STATIC and not resize.exclusive_cpus,
+                f"CPU Manager policy {quoted(_CPU_STATIC)}",
+            ),
+            (
+                "memory",
+                facts.memory_manager_policy == _MEMORY_STATIC and not resize.exclusive_memory,
+                f"Memory Manager policy {quoted(_MEMORY_STATIC)}",
+            ),
+        ):
+            if is_barred and _changes_request(pod, allocation, resource, resize):
+                return rejected(
+                    REASON, f"Resize is infeasible for Guaranteed Pods alongside {policy}"
+                )
+    return ADMITTED
+
+
+def _changes_swapped_memory(pod: AdmitPod, allocated: AdmitPod, facts: ResizeFacts) -> bool:
+    """Whether memory changes in a container that may swap and is not restarted for it (RSZ-3)."""
+    return any(
+        before.resources.requests.get("memory") != after.resources.requests.get("memory")
+        and after.name not in pod.restart_on_memory
+        and (
+            facts.swap_behavior(allocated, before) != NO_SWAP
+            or facts.swap_behavior(pod, after) != NO_SWAP
+        )
+        for before, after in zip(
+            allocated.pod.all_containers(), pod.pod.all_containers(), strict=True
+        )
+    )
+
+
+def _changes_request(
+    pod: AdmitPod, allocation: PodAllocation | None, resource: str, resize: ResizeGates
+) -> bool:
+    """Whether a resizable container asks for another amount than it was given (RSZ-5).
+
+    A container without an entry was given nothing.
+    """
+    given = {} if allocation is None else allocation.containers
+    for container in pod.pod.all_containers():
+        if is_resizable(container, resize):
+            entry = given.get(container.name)
+            before = None if entry is None else entry.requests.get(resource)
+            if before != container.resources.requests.get(resource):
+                return True
+    return False

@@ -1,0 +1,1 @@
+"""Pending resizes: which come first, and what an evaluation of them changes."""

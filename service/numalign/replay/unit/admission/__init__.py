@@ -1,0 +1,1 @@
+"""Runners of the admission recordings against the admit handlers."""
