@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from rich.console import Console
 from rich.table import Table
-from tests.bench import admit_bench, footprint, merge_bench, start_bench
+from tests.bench import admit_bench, family_bench, footprint, merge_bench, start_bench
 from tests.bench.figures import Figure
 from tests.bench.processes import Unmeasurable
 
@@ -86,7 +86,7 @@ def _admit(
 def _merge(options: argparse.Namespace) -> list[Figure]:
     return [
         Figure(name=f"merge, {case.name}", unit="ms", value=took, at_most=case.at_most)
-        for case, took in merge_bench.measure()
+        for case, took in (*merge_bench.measure(), *family_bench.measure())
     ]
 
 

@@ -94,7 +94,7 @@ class KeepSearch:
         found = self._solve(with_it)
         if found is not None:
             return found
-        left_out = self._no_better(node, branch.among[number], gains, branch.kept)
+        left_out = self._no_better(node, branch.among[number], branch.kept)
         remaining = list(branch.among)
         remaining[number] &= ~left_out
         if remaining[number].bit_count() < branch.wanted[number]:
@@ -188,12 +188,15 @@ class KeepSearch:
             brought.append(total)
         return brought
 
-    def _no_better(self, node: int, among: int, gains: _Gains, kept: int) -> int:
-        """`node` and the nodes that could be replaced by it in any solution (Lemma 11)."""
-        own = gains[node]
+    def _no_better(self, node: int, among: int, kept: int) -> int:
+        """`node` and the nodes that could be replaced by it in any solution (Lemma 11).
+
+        Groups that both are in count for neither, since another node may touch them as well.
+        """
+        own = self._weights[node]
         left_out = 1 << node
         for other in each_node(among & ~left_out):
-            if all(mine >= theirs for mine, theirs in zip(own, gains[other], strict=True)):
+            if all(mine >= theirs for mine, theirs in zip(own, self._weights[other], strict=True)):
                 if self._packing.has_groups and self._in_other_group(other, node, kept):
                     continue
                 left_out |= 1 << other

@@ -66,6 +66,14 @@ def test_merge_is_the_enumeration_on_ten_nodes() -> None:
     assert differing(seeds, 10, heuristics=True) == []
 
 
+@pytest.mark.parametrize(
+    ("seed", "largest"),
+    [pytest.param(14052, 9, id="groups-that-overlap-in-one-row")],
+)
+def test_machines_that_only_exact_searches_get_wrong(seed: int, largest: int) -> None:
+    assert differing(range(seed, seed + 1), largest, heuristics=False) == []
+
+
 def policies(numa: NumaInfo) -> list[Policy]:
     return [
         BestEffortPolicy(numa, by_integer),

@@ -70,9 +70,26 @@ def tight(random: Random, count: int) -> tuple[int, list[Bin]]:
     return int(EVERYWHERE), bins
 
 
+def grouped(random: Random, count: int) -> tuple[int, list[Bin]]:
+    """Bins with light nodes in heavy groups that overlap."""
+    bins = []
+    for _ in range(count):
+        weights = tuple(random.randint(0, 4) if node in NODES else 0 for node in range(64))
+        groups = {
+            int(mask_of(random.sample(NODES, random.randint(2, 3)))): random.randint(1, 9)
+            for _ in range(4)
+        }
+        rows = tuple(
+            Loss(random.randint(2, 14), weights, tuple(groups.items()))
+            for _ in range(random.randint(1, 2))
+        )
+        bins.append(Bin(EVERYWHERE, rows))
+    return int(EVERYWHERE), bins
+
+
 @pytest.mark.parametrize("heuristics", [True, False])
 @pytest.mark.parametrize("count", [1, 2, 3])
-@pytest.mark.parametrize("make", [problem, tight])
+@pytest.mark.parametrize("make", [problem, tight, grouped])
 def test_least_remaining_set(
     make: Callable[[Random, int], tuple[int, list[Bin]]], count: int, heuristics: bool
 ) -> None:
