@@ -16,15 +16,17 @@ Levels:
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections.abc import Mapping, MutableMapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 from numalign.telemetry.lean_structlog import structlog
+from numalign.telemetry.log_stream import LogStream
 from numalign.telemetry.trace_context import current_trace
 
 LEVELS: Mapping[str, int] = {
@@ -63,7 +65,8 @@ def configure_logs(format_: str, level: str, stream: TextIO | None = None) -> No
     """Log to `stream` (standard error) as `json` or `console`, from `level` on.
 
     Lines of libraries that use the standard library's logging come out in the same form, from
-    `warning` on. Raises KeyError for a level that is not in LEVELS and ValueError for another
+    `warning` on. Lines that cannot be written fail nobody; they are counted and the count is
+    logged later. Raises KeyError for a level that is not in LEVELS and ValueError for another
     format; the configuration has checked both.
     """
     stream = sys.stderr if stream is None else stream
@@ -71,7 +74,9 @@ def configure_logs(format_: str, level: str, stream: TextIO | None = None) -> No
     structlog.configure(
         processors=[*_SHARED, *_renderers(format_)],
         wrapper_class=structlog.make_filtering_bound_logger(least),
-        logger_factory=structlog.WriteLoggerFactory(file=stream),
+        logger_factory=structlog.WriteLoggerFactory(
+            file=cast("TextIO", LogStream(stream, _lost_in_json if format_ == "json" else _lost))
+        ),
         cache_logger_on_first_use=True,
     )
     for logger in _loggers:
@@ -130,6 +135,8 @@ def _add_trace_id(
     return event
 
 
+_LOST = "lines could not be written"
+
 _SHARED: tuple[structlog.typing.Processor, ...] = (
     _add_bound,
     _add_trace_id,
@@ -146,6 +153,14 @@ def _renderers(format_: str) -> tuple[structlog.typing.Processor, ...]:
             return (structlog.dev.ConsoleRenderer(colors=False),)
         case other:
             raise ValueError(f'unknown log format "{other}"')
+
+
+def _lost(count: int) -> str:
+    return f"{_LOST} count={count} level=error"
+
+
+def _lost_in_json(count: int) -> str:
+    return json.dumps({"component": "logs", "event": _LOST, "count": count, "level": "error"})
 
 
 def _standard_error(*_: object) -> structlog.WriteLogger:
