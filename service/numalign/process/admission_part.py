@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,10 +22,16 @@ from numalign.v1.admission_pb2_grpc import add_AdmissionServicer_to_server
 HEALTH_NAME = "numalign.v1.Admission"
 
 
-def admission_part(settings: Settings, topology: aio.Channel, metrics: Metrics) -> Part:
+def admission_part(
+    settings: Settings,
+    topology: aio.Channel,
+    metrics: Metrics,
+    topology_ready: Callable[[], Awaitable[None]],
+) -> Part:
     """The Admission service over `topology`, a channel to the Topology Manager.
 
-    With `podResources` configured, it also has the socket of the kubelet's interface.
+    It is ready when `topology_ready` ends: it can decide nothing before. With `podResources`
+    configured, it also has the socket of the kubelet's interface.
     """
     stub = tm_grpc.TopologyManagerStub(topology)
     mirror = AdmissionMirror(stub)
@@ -37,6 +44,7 @@ def admission_part(settings: Settings, topology: aio.Channel, metrics: Metrics) 
             deserializers={"Admit": ReceivedAdmit.from_wire},
         ),
         health_name=HEALTH_NAME,
+        ready=topology_ready,
     )
     if settings.pod_resources is None:
         return part

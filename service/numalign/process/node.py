@@ -103,14 +103,13 @@ class Node:
             channels = {
                 service: open_local_channel(server, tracer) for service, server in servers.items()
             }
+            manager = await topology_part(topology, decider, database, channels, _connect)
             parts = (
                 await cpu_part(context, cpu, database),
                 await memory_part(context, memory, database),
                 await device_part(context, device, plugins, database),
-                _with_reports(
-                    await topology_part(topology, decider, database, channels, _connect), database
-                ),
-                admission_part(settings, channels[Service.TOPOLOGY], metrics),
+                _with_reports(manager, database),
+                admission_part(settings, channels[Service.TOPOLOGY], metrics, manager.ready),
             )
         except BaseException:
             await database.close()

@@ -55,6 +55,8 @@ class Part:
     - `registration` is its servicer, for a server of either kind;
     - `health_name` is the full name of its gRPC service, its name in grpc health;
     - `serving` is called once it can be reached;
+    - `ready` ends when its answers do not depend on anybody who is still to come; until then
+      health says of `health_name` that it does not serve;
     - `check` says what new settings would change, and raises ConfigError where it refuses them;
     - `turn` keeps admissions out while it is held, if the part is who decides on them;
     - `generation` is the number of the configuration in force, 0 where nobody counts;
@@ -67,6 +69,7 @@ class Part:
     registration: Registration
     health_name: str
     serving: Callable[[], Awaitable[None]] = nothing
+    ready: Callable[[], Awaitable[None]] = nothing
     check: Callable[[Settings], Awaitable[Change]] = no_change
     turn: Callable[[], AbstractAsyncContextManager[None]] | None = None
     generation: Callable[[], int] = no_generation

@@ -6,16 +6,18 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
 
 from numalign.config.loader import load_settings
 from numalign.config.settings import Address, Service, Settings
 from numalign.errors import NumalignError, StartError
+from numalign.process.companions import Companions
 from numalign.process.control import ControlServicer
 from numalign.process.metrics import address_of, open_metrics
 from numalign.process.part import Part
+from numalign.process.readiness import serve_when_ready
 from numalign.process.reload import Reloader
 from numalign.process.second_owner.watch import SecondOwnerWatch
 from numalign.process.servers import other_servers, service_servers
@@ -130,23 +132,31 @@ async def _serve_parts(
     tracer = active_tracer()
     by_service = service_servers(parts, control, settings, tracer)
     servers = [*by_service.values(), *other_servers(parts, settings, tracer)]
+    for part in parts:
+        by_service[part.service].health.hold(part.health_name)
     owners.tell(metrics, {part.service: _health(by_service, part) for part in parts})
-    started: set[asyncio.Task[None]] = set()
 
     def on_serving() -> None:
         for part in parts:
-            task = asyncio.ensure_future(part.serving())
-            task.add_done_callback(stop_if_failed)
-            started.add(task)
+            companions.start(serve_when_ready(part, _health(by_service, part)))
 
-    def stop_if_failed(task: asyncio.Future[None]) -> None:
-        # What failed is raised below, once everything has stopped in order.
-        if not task.cancelled() and task.exception() is not None:
-            process.stop()
+    async def reload() -> None:
+        await reloader.reload()
 
+    reloader.listeners += [_log_as_told(settings), owners.reload]
+    process = ServiceProcess(servers, grace=GRACE_SECONDS, reload=reload, on_serving=on_serving)
+    companions = Companions(process.stop)
+    companions.start(owners.run())
+    try:
+        await process.run()
+    finally:
+        await companions.end()
+
+
+def _log_as_told(settings: Settings) -> Callable[[Settings], tuple[str, ...]]:
     log = settings.log
 
-    def log_as_told(new: Settings) -> tuple[str, ...]:
+    def listen(new: Settings) -> tuple[str, ...]:
         nonlocal log
         if new.log == log:
             return ()
@@ -154,21 +164,7 @@ async def _serve_parts(
         configure_logs(log.format.value, log.level.value)
         return ("numalign.log",)
 
-    reloader.listeners += [log_as_told, owners.reload]
-
-    async def reload() -> None:
-        await reloader.reload()
-
-    process = ServiceProcess(servers, grace=GRACE_SECONDS, reload=reload, on_serving=on_serving)
-    watching = asyncio.create_task(owners.run())
-    watching.add_done_callback(stop_if_failed)
-    try:
-        await process.run()
-    finally:
-        watching.cancel()
-    await asyncio.gather(*started)
-    with suppress(asyncio.CancelledError):
-        await watching
+    return listen
 
 
 def _health(servers: Mapping[Service, GrpcServer], part: Part) -> Callable[[bool], None]:

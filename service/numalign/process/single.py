@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from grpc import aio
@@ -29,8 +30,10 @@ async def open_part(service: Service, settings: Settings, metrics: Metrics) -> P
     """
     if service is Service.ADMISSION:
         from numalign.process.admission_part import admission_part  # noqa: PLC0415 - memory
+        from numalign.process.readiness import topology_serves  # noqa: PLC0415 - memory
 
-        return admission_part(settings, _connect(settings.endpoints[Service.TOPOLOGY]), metrics)
+        topology = _connect(settings.endpoints[Service.TOPOLOGY])
+        return admission_part(settings, topology, metrics, partial(topology_serves, topology))
     if service is Service.TOPOLOGY:
         return await _topology(settings, metrics)
     return await _provider(service, settings, metrics)

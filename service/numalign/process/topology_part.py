@@ -114,10 +114,14 @@ async def topology_part(
     )
     node.serve(context, decider, servicer)
     settling: set[asyncio.Task[None]] = set()
+    settled = asyncio.Event()
 
     async def serving() -> None:
         registry.watch_all()
-        settling.add(asyncio.ensure_future(_settle_whenever_needed(manager, registry)))
+        settling.add(asyncio.ensure_future(_settle_whenever_needed(manager, registry, settled)))
+
+    async def ready() -> None:
+        await settled.wait()
 
     async def close() -> None:
         for task in settling:
@@ -130,6 +134,7 @@ async def topology_part(
         registration=Registration(add_TopologyManagerServicer_to_server, servicer),
         health_name=HEALTH_NAME,
         serving=serving,
+        ready=ready,
         close=close,
         reports=settlement.reports,
         check=node.check,
@@ -138,12 +143,18 @@ async def topology_part(
     )
 
 
-async def _settle_whenever_needed(manager: TopologyManager, registry: ProviderRegistry) -> None:
-    """Bring record and books together as soon as a provider is there, not at the next pod."""
+async def _settle_whenever_needed(
+    manager: TopologyManager, registry: ProviderRegistry, settled: asyncio.Event
+) -> None:
+    """Bring record and books together as soon as a provider is there, not at the next pod.
+
+    `settled` is set once it has gone well with every provider that must not be ignored.
+    """
     while True:
         await registry.wait_stranger()
         try:
             await manager.settle()
+            settled.set()
         except NumalignError as error:
             # A provider that comes back says so, and then it is tried again.
             _log.info("record and providers are not settled yet", error=str(error))

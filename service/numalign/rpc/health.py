@@ -22,8 +22,14 @@ class HealthServicer:
 
     def __init__(self, services: Iterable[str]) -> None:
         self._serving = dict.fromkeys(("", *services), False)
+        self._held: set[str] = set()
         self._changed = asyncio.Event()
         self._stopping = False
+
+    def hold(self, service: str) -> None:
+        """Let `service` not serve until it is told so by name."""
+        self._held.add(service)
+        self.set_serving(False, service)
 
     def set_serving(self, serving: bool, service: str | None = None) -> None:
         """Say whether `service`, or (None) the server with every service, takes calls.
@@ -32,12 +38,15 @@ class HealthServicer:
         """
         if self._stopping:
             return
-        for name in self._serving if service is None else (service,):
-            self._serving[name] = serving
+        if service is not None:
+            self._serving[service] = serving
+        else:
+            self._serving |= dict.fromkeys(self._serving.keys() - self._held, serving)
         self._wake()
 
     def stop(self) -> None:
         """Nothing takes calls from now on; watches report that and end."""
+        self._held.clear()
         self.set_serving(False)
         self._stopping = True
         self._wake()

@@ -14,7 +14,7 @@ from numalign.process import provider_parts
 from numalign.process.admission_part import admission_part
 from numalign.process.compatibility import strategies_of
 from numalign.process.metrics import open_metrics
-from numalign.process.part import Part
+from numalign.process.part import Part, nothing
 from numalign.process.provider_context import ProviderContext
 from numalign.process.topology_context import TopologyContext, build_decider
 from numalign.process.topology_part import topology_part
@@ -87,7 +87,7 @@ async def split_node(settings: Settings) -> AsyncIterator[SplitNode]:
         Service.TOPOLOGY: await topology_part(
             topology, build_decider(topology), databases[Service.TOPOLOGY], channels, _nobody
         ),
-        Service.ADMISSION: admission_part(settings, channels[Service.TOPOLOGY], metrics),
+        Service.ADMISSION: admission_part(settings, channels[Service.TOPOLOGY], metrics, nothing),
     }
     for service, part in parts.items():
         servers[service].add([part.registration])
