@@ -12,7 +12,9 @@ OS_LABEL = "kubernetes.io/os"
 _STRICT = "Strict"
 
 
-def decide_operating_system(pod: AdmitPod, node: NodeView, host_os: str) -> Verdict:
+def decide_operating_system(
+    pod: AdmitPod, node: NodeView, host_os: str, check_groups_policy: bool = True
+) -> Verdict:
     """Whether the pod is meant for this operating system and runtime.
 
     The pod's own label counts, not its node selector.
@@ -27,7 +29,11 @@ def decide_operating_system(pod: AdmitPod, node: NodeView, host_os: str) -> Verd
         return rejected(
             "PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"
         )
-    if pod.supplemental_groups_policy == _STRICT and not node.supplemental_groups_policy:
+    if (
+        check_groups_policy
+        and pod.supplemental_groups_policy == _STRICT
+        and not node.supplemental_groups_policy
+    ):
         return rejected(
             "SupplementalGroupsPolicyNotSupported",
             "SupplementalGroupsPolicy=Strict is not supported in this node",

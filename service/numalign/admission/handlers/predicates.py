@@ -59,15 +59,17 @@ def decide_predicates(
     *,
     host_os: str = "linux",
     fresh_node: Callable[[], NodeView | None] | None = None,
+    check_groups_policy: bool = True,
 ) -> Fit:
     """Whether the node takes the pod beside `others` (active, without the pod itself).
 
     `node` None means that it cannot be read. `fresh_node` reads it again, once, where node
     affinity alone fails (PRED-10); it gives None where it cannot, and the first look stands.
+    `check_groups_policy` is off for a kubelet that does not know the policy.
     """
     if node is None:
         return Fit(NO_NODE)
-    verdict = decide_operating_system(pod, node, host_os)
+    verdict = decide_operating_system(pod, node, host_os, check_groups_policy)
     if not verdict.admit:
         return Fit(verdict)
     failures = _failures(pod, others, _of_system(node, host_os), devices, gates, fresh_node)

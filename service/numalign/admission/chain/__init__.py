@@ -1,0 +1,1 @@
+"""The chain of admit handlers: their order, what each is shown, and how it is walked."""

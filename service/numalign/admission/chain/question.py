@@ -1,0 +1,80 @@
+"""What a chain is asked, and what a handler of it answers.
+
+Separate so that handlers of others can be written against it without the built-in ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from numalign.admission.handlers.admit_pod import AdmitPod
+from numalign.admission.handlers.node_view import NodeView
+from numalign.admission.handlers.predicates import NO_DEVICES, DeviceCounts
+from numalign.admission.handlers.verdict import Verdict
+from numalign.kubelet_files.allocation_checkpoint import PodAllocation
+
+
+class Operation(StrEnum):
+    """Why the chain is asked (ADM-1)."""
+
+    ADD = "add"
+    RESIZE = "resize"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFacts:
+    """The node at this moment.
+
+    `node` None: it cannot be read. `fresh_node` reads it anew, None where nobody can.
+    `conditions` are the eviction manager's, `shutting_down` is the shutdown notification.
+    """
+
+    node: NodeView | None
+    fresh_node: Callable[[], NodeView | None] | None = None
+    conditions: tuple[str, ...] = ()
+    shutting_down: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One pod to decide on (ADM-6, DES-1).
+
+    `pod` has what it was admitted with for an addition, what it wants for a resize. `others`
+    are the other active pods with what they were admitted with. `allocation` is the pod's own,
+    `devices` what is handed out now.
+    """
+
+    pod: AdmitPod
+    facts: NodeFacts
+    others: tuple[AdmitPod, ...] = ()
+    operation: Operation = Operation.ADD
+    allocation: PodAllocation | None = None
+    devices: DeviceCounts = NO_DEVICES
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A handler's verdict, and the pods that must end for it, in the order to end them."""
+
+    verdict: Verdict
+    victims: tuple[AdmitPod, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """One step of a chain, by the name that an answer gives it."""
+
+    name: str
+    ask: Callable[[Question], Awaitable[Answer]]
+
+
+def deciding(name: str, decide: Callable[[Question], Answer | Verdict]) -> Handler:
+    """A handler that decides without waiting for anybody."""
+
+    async def ask(question: Question) -> Answer:
+        answer = decide(question)
+        return Answer(answer) if isinstance(answer, Verdict) else answer
+
+    return Handler(name, ask)
