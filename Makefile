@@ -26,7 +26,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint lint-python lint-layers lint-protos lint-text bench protos \
+.PHONY: help setup demo test lint lint-python lint-layers lint-protos lint-text fuzz soak bench protos \
 	release-protos lock clean
 
 help: ## List the targets
@@ -59,6 +59,12 @@ lint-protos: $(READY) ## Check the contract, its compatibility, and the generate
 
 lint-text: $(READY) ## Check spelling
 	$(Q)$(BIN)/codespell $(wildcard $(SPELLED))
+
+fuzz: $(READY) ## Try made-up inputs on every parser; ARGS="--target quantity --runs 10000"
+	$(Q)$(BIN)/python -m tests.fuzz $(ARGS)
+
+soak: $(READY) ## Load five services for long and break them meanwhile; ARGS="--admissions 1000"
+	$(Q)$(BIN)/python -m tests.soak $(ARGS)
 
 bench: $(READY) ## Measure how long decisions take
 	$(Q)$(BIN)/python tests/bench $(ARGS)

@@ -17,6 +17,17 @@ Held = dict[str, pb.ContainerAllocation]
 """What each container of a pod holds, without its affinity; nothing held is left out."""
 
 
+def own_faults(state: hp.GetStateResponse) -> list[str]:
+    """Every way in which the books of one provider contradict themselves, at any moment."""
+    match state.WhichOneof("state"):
+        case "cpu":
+            return _cpu_faults(state.cpu)
+        case "memory":
+            return _memory_faults(state.memory)
+        case _:
+            return _device_faults(state.device)
+
+
 def faults_of(
     listing: ad.ListAdmissionsResponse, states: Iterable[hp.GetStateResponse]
 ) -> list[str]:
@@ -25,20 +36,18 @@ def faults_of(
     by_provider: dict[str, dict[str, Held]] = defaultdict(lambda: defaultdict(dict))
     for state in states:
         kind = state.WhichOneof("state")
+        faults += own_faults(state)
         if kind == "cpu":
-            faults += _cpu_faults(state.cpu)
             for cpu in state.cpu.assignments:
                 by_provider[kind][cpu.pod_uid][cpu.container] = pb.ContainerAllocation(
                     container=cpu.container, cpus=cpu.cpus
                 )
         elif kind == "memory":
-            faults += _memory_faults(state.memory)
             for memory in state.memory.assignments:
                 by_provider[kind][memory.pod_uid][memory.container] = pb.ContainerAllocation(
                     container=memory.container, memory=memory.blocks
                 )
         else:
-            faults += _device_faults(state.device)
             for device in state.device.assignments:
                 by_provider["device"][device.pod_uid][device.container] = pb.ContainerAllocation(
                     container=device.container, devices=device.devices

@@ -41,6 +41,9 @@ class World:
     `all`. Open it with `open_world`.
     """
 
+    dies_at_places = True
+    """Whether places to die at are built into the processes."""
+
     def __init__(self, directory: Path, *, together: bool, seed: int) -> None:
         self.directory = directory
         self.together = together
@@ -85,7 +88,7 @@ class World:
         request = {
             "service": None if process == "all" else process,
             "config": str(self._config),
-            "plan": str(self._plan(process)),
+            "plan": str(self._plan(process)) if self.dies_at_places else None,
             "log": str(self._log(process)),
         }
         self._zygote.stdin.write(json.dumps(request).encode() + b"\n")

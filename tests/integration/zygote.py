@@ -4,7 +4,7 @@ Separate from the tests, because a process with gRPC's threads must not fork, an
 hundred restarts that import everything anew would take minutes. What is forked is a process
 like any other: its own sockets, state files and locks, and it dies by SIGKILL.
 
-Reads a line `{"service": NAME or null, "config": PATH, "plan": PATH, "log": PATH}` from
+Reads a line `{"service": NAME or null, "config": PATH, "plan": PATH or null, "log": PATH}` from
 standard input and answers with the pid. At the end of its input it ends what it started.
 """
 
@@ -53,7 +53,8 @@ def start(request: dict[str, Any]) -> int:
     os.dup2(null, 0)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    kill_points.install(Path(request["plan"]))
+    if request["plan"] is not None:
+        kill_points.install(Path(request["plan"]))
     service = request["service"]
     code = serve(None if service is None else Service(service), Path(request["config"]))
     sys.stderr.flush()
