@@ -81,7 +81,7 @@ class Shown:
     ],
 )
 def test_reused_cpus(
-    make: Make, after_admission: tuple[int, int], after_removal: tuple[int, int]
+    make: Make, after_admission: tuple[float, float], after_removal: tuple[float, float]
 ) -> None:
     shown = Shown(engine(T8), make)
     shown.admit(pod("p", {"app": "2"}, {"init": "2"}))

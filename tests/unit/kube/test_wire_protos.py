@@ -32,7 +32,7 @@ def rows(name: str, *kinds: str) -> set[tuple[str, ...]]:
 
 
 def described(file: FileDescriptor) -> set[tuple[str, ...]]:
-    found = set()
+    found: set[tuple[str, ...]] = set()
     for message in file.message_types_by_name.values():
         if not message.fields:
             found.add(("message", message.full_name, "", "", ""))
