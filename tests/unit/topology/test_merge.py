@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from numalign.model.hint import HintList, ProviderHints, TopologyHint
 from numalign.model.numa_mask import NumaMask, is_narrower, mask_of
-from numalign.topology.merge import listed, merge
+from numalign.topology.merge import merge
 from numalign.topology.normalise import normalise
 from numalign.topology.numa_info import NumaInfo, narrowest
 from numalign.topology.policy import Policy, Verdict
