@@ -77,7 +77,9 @@ def _run(engine: str, name: str, options: argparse.Namespace) -> Report | str:
         if path.exists():
             return Report.read(path)
         culprits = [
-            f"    {each.name}: {each.read_bytes().hex()}" for each in Path(directory).iterdir()
+            f"    {each.name}: {each.read_bytes().hex()}"
+            for each in Path(directory).iterdir()
+            if each.is_file()
         ]
         return "\n".join(
             (f"{name}: ended with {done.returncode}", done.stderr[-2000:].strip(), *culprits)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -37,20 +36,22 @@ def main() -> None:
             tally.finish(time.monotonic() - started).write(Path(report))
             os._exit(0)
 
-    with tempfile.TemporaryDirectory(prefix="na-fuzz-") as corpus:
-        for number, each in enumerate(found.seeds):
-            (Path(corpus) / str(number)).write_bytes(each)
-        arguments = [
-            sys.argv[0],
-            f"-seed={seed}",
-            f"-max_len={found.most_bytes}",
-            f"-timeout={SLOWEST_SECONDS}",
-            f"-artifact_prefix={Path(report).parent}/",
-            "-verbosity=0",
-            corpus,
-        ]
-        atheris.Setup(arguments, execute)
-        atheris.Fuzz()
+    # Beside the report: this process ends without a chance to tidy up, its parent does.
+    corpus = Path(report).parent / "corpus"
+    corpus.mkdir()
+    for number, each in enumerate(found.seeds):
+        (corpus / str(number)).write_bytes(each)
+    arguments = [
+        sys.argv[0],
+        f"-seed={seed}",
+        f"-max_len={found.most_bytes}",
+        f"-timeout={SLOWEST_SECONDS}",
+        f"-artifact_prefix={Path(report).parent}/",
+        "-verbosity=0",
+        str(corpus),
+    ]
+    atheris.Setup(arguments, execute)
+    atheris.Fuzz()
 
 
 if __name__ == "__main__":

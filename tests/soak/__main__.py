@@ -20,10 +20,11 @@ def main() -> int:
     """Soak, measure recovery, print the figures."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--admissions", type=int, default=20_000)
+    parser.add_argument("--seconds", type=float, default=3600.0, help="longest time")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1, 2**31))
     parser.add_argument("--pods", type=int, default=500, help="admitted when all is killed")
     options = parser.parse_args()
-    figures = asyncio.run(soak(options.admissions, options.seed))
+    figures = asyncio.run(soak(options.admissions, options.seed, seconds=options.seconds))
     _say(*figures.lines())
     _say(*asyncio.run(recovery(options.pods)).lines())
     return 1 if figures.faults or figures.stuck or figures.growth > MOST_GROWTH else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-MOST_SHOWN = 10
+MOST_SHOWN = 40
 
 
 @dataclass

@@ -27,8 +27,14 @@ LOOK_EVERY_SECONDS = 0.1
 ROUND_SECONDS = 60.0
 
 
-async def soak(admissions: int, seed: int, *, per_round: int = ADMISSIONS_A_ROUND) -> Figures:
-    """Load and break a node until so many admissions were answered; what came of it.
+async def soak(
+    admissions: int,
+    seed: int,
+    *,
+    per_round: int = ADMISSIONS_A_ROUND,
+    seconds: float = 3600.0,
+) -> Figures:
+    """Load and break a node until so many admissions were answered, or for so long.
 
     Ends early when something is wrong: what comes after it would tell nothing new.
     """
@@ -37,8 +43,7 @@ async def soak(admissions: int, seed: int, *, per_round: int = ADMISSIONS_A_ROUN
     started = time.monotonic()
     warm: dict[str, int] = {}
     async with open_soak_world(seed) as world:
-        while figures.admitted < admissions and not figures.faults:
-            done = figures.admitted / admissions
+        while (done := _done(figures, admissions, started, seconds)) < 1 and not figures.faults:
             kills = done < KILLING_SHARE and figures.judged % 2 == 0
             name = _next(KILLS if kills else OTHERS, figures, choose)
             try:
@@ -59,6 +64,10 @@ async def soak(admissions: int, seed: int, *, per_round: int = ADMISSIONS_A_ROUN
         }
     figures.seconds = time.monotonic() - started
     return figures
+
+
+def _done(figures: Figures, admissions: int, started: float, seconds: float) -> float:
+    return max(figures.admitted / admissions, (time.monotonic() - started) / seconds)
 
 
 def _next(pool: dict[str, Fault], figures: Figures, choose: random.Random) -> str:

@@ -6,6 +6,7 @@ Separate from the plain agent, whose few calls crash tests count on.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -80,10 +81,9 @@ class SoakAgent(Agent):
         """As any agent; all that is listed has been seen then."""
         self._seen = listing.revision
         faults = super().check(listing)
+        pods = {word for fault in faults for word in _words(fault) if "-" in word}
         return faults + [
-            f"{self.name}: {line}"
-            for line in self.journal
-            if any(word in fault for fault in faults for word in line.split() if "-" in word)
+            f"{self.name}: {line}" for line in self.journal if pods.intersection(_words(line))
         ]
 
     async def _some_call(self) -> None:
@@ -123,8 +123,13 @@ class SoakAgent(Agent):
         wrong = set(answer.released_pod_uids) - {ended}
         if wrong:
             self.faults.append(f"{self.name}: Reconcile released {wrong}, which are active")
-        if ended is not None:
+        if ended is None:
+            return
+        if ended in answer.released_pod_uids:
             del self.pods[ended]
+        else:
+            # It changed after the revision that was named, so it may not be released yet.
+            self.pods[ended].sure = True
 
     async def _admit(self, known: Known) -> None:
         uid = known.request.pod.metadata.uid
@@ -167,3 +172,7 @@ class SoakAgent(Agent):
     def _timeout(self) -> float:
         self._limit = super()._timeout()
         return self._limit
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[a-z0-9-]+", text)
