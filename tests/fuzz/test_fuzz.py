@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.fuzz.catalogue import NAMES, target
-from tests.fuzz.tally import Tally
+from tests.fuzz.tally import Report, Tally
 from tests.fuzz.target import Target
 from tests.fuzz.with_hypothesis import execute
 
@@ -64,3 +64,16 @@ def test_the_command_prints_what_it_executed() -> None:
     assert line[0] == "quantity"
     assert line[2] == "2,000"
     assert line[4] == "0"
+
+
+def test_without_coverage_it_runs_too(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    subprocess.run(
+        [sys.executable, "-m", "tests.fuzz.with_hypothesis", "cpu_set", "500", "30", "1", report],
+        cwd=ROOT,
+        timeout=100,
+        check=True,
+    )
+
+    assert Report.read(report).executions >= 500
+    assert Report.read(report).unexpected == {}
