@@ -26,8 +26,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint lint-python lint-layers lint-protos lint-text fuzz soak bench protos \
-	release-protos lock clean
+.PHONY: help setup demo test lint lint-python lint-layers lint-protos lint-text fuzz soak bench \
+	protos release-protos lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
