@@ -11,6 +11,9 @@ from dataclasses import dataclass
 MOST_STEPS = 30_000
 """Steps of the searches of one merge, together; some seconds at most."""
 
+_EXACT_STEP = 8
+"""How long a step of an exact search takes, in steps of the other kinds."""
+
 MOST_STATES = 20_000
 """States of section "Not preferred" that are kept apart; only long explicit lists make many."""
 
@@ -24,7 +27,9 @@ class Work:
     """The counters of one merge.
 
     `questions` were put to the packing oracle, `rounds` priced its rows, `steps` were taken by
-    exact searches, `vectors` by the search for close nodes, and `states` were kept apart.
+    exact searches, `vectors` by the search for close nodes, and `states` were kept apart. All
+    but questions and states are steps; only searches are stopped, so that what a bound settles
+    stays settled.
     `heuristics` False: no solution is guessed, so that the exact searches decide alone.
     """
 
@@ -39,17 +44,19 @@ class Work:
     def step(self) -> None:
         """Count one step of an exact search. Raises OutOfWork beyond the limit."""
         self.steps += 1
-        if self.steps + self.vectors > self.limit:
-            raise OutOfWork
+        self._check()
 
     def vector(self) -> None:
         """Count one step of the search for close nodes. Raises OutOfWork beyond the limit."""
         self.vectors += 1
-        if self.steps + self.vectors > self.limit:
-            raise OutOfWork
+        self._check()
 
     def state(self) -> None:
         """Count one state. Raises OutOfWork where there are too many to go on."""
         self.states += 1
         if self.states > MOST_STATES:
+            raise OutOfWork
+
+    def _check(self) -> None:
+        if _EXACT_STEP * self.steps + self.vectors + self.rounds > self.limit:
             raise OutOfWork

@@ -33,7 +33,7 @@ class World:
         """What the merge makes of the lists written out."""
         return merge(listed(self.lists), self.numa.default_mask, self.fitter(closest=closest))
 
-    def merged(self, *, closest: bool, heuristics: bool = True, limit: int = 20_000) -> Merged:
+    def merged(self, *, closest: bool, heuristics: bool = True, limit: int = 200_000) -> Merged:
         """What the merge makes of the lists as they are."""
         return merge_offers(
             [offer_of(one) for one in self.lists],
