@@ -13,7 +13,9 @@ from typing import TypeVar
 
 from grpc import StatusCode, aio
 
+from numalign.admission.admit_chain import AdmitChain
 from numalign.admission.observer import AnswerObserver
+from numalign.admission.pod_messages import node_view
 from numalign.errors import FieldViolation, InvalidInput, NumalignError, Unavailable
 from numalign.rpc.context import Context
 from numalign.rpc.status import status_of
@@ -22,9 +24,11 @@ from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import admission_pb2_grpc as ad_grpc
 from numalign.v1 import topology_pb2 as tm
 from numalign.v1 import topology_pb2_grpc as tm_grpc
+from numalign.v1 import types_pb2 as pb
 
 T = TypeVar("T")
 
+_ADDITIONS = (pb.OPERATION_UNSPECIFIED, pb.OPERATION_ADD)
 _POD_FIELD = ad.AdmitRequest.POD_FIELD_NUMBER
 
 
@@ -55,12 +59,17 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
         default_owner: str,
         observer: AnswerObserver,
         answered: Callable[[int], None],
+        chain: AdmitChain,
     ) -> None:
-        """Make it. `answered` hears the revision of every answer that changed something."""
+        """Make it. `answered` hears the revision of every answer that changed something.
+
+        `chain` judges pods once it knows the Node object.
+        """
         self._topology = topology
         self._default_owner = default_owner
         self._observer = observer
         self._answered = answered
+        self._chain = chain
 
     async def Admit(
         self, request: ad.AdmitRequest | ReceivedAdmit, context: Context
@@ -204,25 +213,54 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
         finally:
             stream.cancel()
 
+    async def SetNode(self, request: ad.SetNodeRequest, context: Context) -> ad.SetNodeResponse:
+        """Tells what the Node object says now."""
+        if not request.node.metadata.name:
+            raise InvalidInput(FieldViolation("node.metadata.name", "Required value"))
+        self._chain.node.set_node(node_view(request.node))
+        self._chain.start()
+        return ad.SetNodeResponse()
+
+    async def SetNodeState(
+        self, request: ad.SetNodeStateRequest, context: Context
+    ) -> ad.SetNodeStateResponse:
+        """Tells in what state the node is."""
+        self._chain.node.set_shutting_down(request.shutting_down)
+        return ad.SetNodeStateResponse()
+
     async def _admit(self, received: ReceivedAdmit, context: Context) -> ad.AdmitResponse:
         if not received.pod:
             raise InvalidInput(FieldViolation("pod", "Required value"))
         request = received.request
         self._observer.asked(request)
+
+        async def ask(dry_run: bool) -> ad.AdmitResponse:
+            return await self._ask_topology(received, dry_run, context)
+
+        if self._chain.node.is_known and request.operation in _ADDITIONS:
+            decision = await self._chain.admit(request, received.pod, ask)
+        else:
+            decision = await ask(request.dry_run)
+        self._observer.answered(request, decision)
+        self._answered(decision.revision)
+        return decision
+
+    async def _ask_topology(
+        self, received: ReceivedAdmit, dry_run: bool, context: Context
+    ) -> ad.AdmitResponse:
+        request = received.request
         response = await self._call(
             self._topology.Admit(
                 tm.TopologyManagerAdmitRequest(
                     pod=received.pod,
                     operation=request.operation,
                     owner=request.owner or self._default_owner,
-                    dry_run=request.dry_run,
+                    dry_run=dry_run,
                     explain=request.explain,
                 ),
                 timeout=context.time_remaining(),
             )
         )
-        self._observer.answered(request, response.decision)
-        self._answered(response.decision.revision)
         return response.decision
 
     async def _watch(

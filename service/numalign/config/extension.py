@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from numalign.config.admission_chain import read_admission
 from numalign.config.configz import read_configz
 from numalign.config.defaults import Defaults
 from numalign.config.device_plugins import read_device_plugins
@@ -25,6 +26,7 @@ from numalign.config.serving import (
     socket_path,
 )
 from numalign.config.settings import (
+    AdmissionSettings,
     Compatibility,
     ConfigzSettings,
     DevicePluginSettings,
@@ -57,7 +59,7 @@ EXTENSION_KEYS = (
     "machine", "devices", "devicePlugins", "nodeAllocatableReservation", "providers",
     "providerTimeout",
     "queueDepth", "historyLength", "metrics", "log", "owner", "podResources", "limits", "listen",
-    "providerDirectories", "secondOwner", "hostRoot", "kubeletConfigz",
+    "providerDirectories", "secondOwner", "hostRoot", "kubeletConfigz", "admission",
 )  # fmt: skip
 
 DEFAULT_PROVIDER_TIMEOUT = 5.0
@@ -82,6 +84,7 @@ class Extension:
     listen: tuple[ListenSettings, ...]
     endpoints: Mapping[Service, Path]
     pod_resources: Path | None
+    admission: AdmissionSettings
     provider_directories: tuple[Path, ...]
     second_owner: SecondOwner
     host_root: Path
@@ -115,6 +118,7 @@ def read_extension(section: Section, defaults: Defaults) -> Extension:
         listen=read_listeners(section, "listen", defaults.base_directory),
         endpoints=endpoints,
         pod_resources=read_pod_resources(section, "podResources", runtime, endpoints),
+        admission=read_admission(section.section("admission"), defaults.base_directory),
         provider_directories=_directories(section, "providerDirectories"),
         second_owner=section.choice("secondOwner", SecondOwner.REFUSE),
         host_root=_directory(section, "hostRoot", Path("/")),

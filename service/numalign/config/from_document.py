@@ -71,6 +71,7 @@ def settings_from_document(document: object, defaults: Defaults) -> Settings:
         listen=extension.listen,
         endpoints=extension.endpoints,
         pod_resources=extension.pod_resources,
+        admission=extension.admission,
         provider_directories=extension.provider_directories,
         second_owner=extension.second_owner,
         host_root=extension.host_root,

@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
 
+from numalign.admission.chain.version import ChainVersion
 from numalign.model.feature_gates import FeatureGates
 from numalign.model.machine import Machine
 from numalign.model.settings import CpuSettings, MemorySettings, StaticResource, TopologySettings
@@ -219,6 +220,21 @@ class DevicePluginSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionSettings:
+    """The chain of admit handlers; it works once a Node object is known.
+
+    `node_file` holds a Node object to start with, None: it is set by a call. `image_fs` and
+    `node_fs` are directories on the filesystems of images and of pods.
+    """
+
+    chain: ChainVersion = ChainVersion.V1_36
+    node_file: Path | None = None
+    declared_features: tuple[str, ...] = ()
+    node_fs: Path = Path("/var/lib/kubelet")
+    image_fs: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The whole configuration, checked. `warnings` are for the log at start.
 
@@ -251,6 +267,7 @@ class Settings:
     listen: tuple[ListenSettings, ...]
     endpoints: Mapping[Service, Path]
     pod_resources: Path | None
+    admission: AdmissionSettings
     provider_directories: tuple[Path, ...]
     second_owner: SecondOwner
     host_root: Path

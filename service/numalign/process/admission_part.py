@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from grpc import aio
 
+from numalign.admission.admit_chain import AdmitChain
 from numalign.admission.observer import AnswerObserver
 from numalign.admission.pod_resources.mirror import AdmissionMirror
 from numalign.admission.servicer import AdmissionServicer, ReceivedAdmit
 from numalign.config.settings import Service, Settings
+from numalign.process.admission_chain import open_chain
 from numalign.process.part import OwnSocket, Part
 from numalign.rpc.methods import Registration
 from numalign.telemetry.metrics import Metrics
@@ -35,7 +38,13 @@ def admission_part(
     """
     stub = tm_grpc.TopologyManagerStub(topology)
     mirror = AdmissionMirror(stub)
-    servicer = AdmissionServicer(stub, settings.owner, AnswerObserver(metrics), mirror.answered)
+    chain = open_chain(settings, stub)
+
+    def answered(revision: int) -> None:
+        mirror.answered(revision)
+        chain.answered(revision)
+
+    servicer = AdmissionServicer(stub, settings.owner, AnswerObserver(metrics), answered, chain)
     part = Part(
         service=Service.ADMISSION,
         registration=Registration(
@@ -45,19 +54,32 @@ def admission_part(
         ),
         health_name=HEALTH_NAME,
         ready=topology_ready,
+        serving=partial(_start, chain),
+        close=chain.close,
     )
     if settings.pod_resources is None:
         return part
 
     async def serving() -> None:
+        await part.serving()
         mirror.start()
+
+    async def close() -> None:
+        await mirror.close()
+        await part.close()
 
     return replace(
         part,
         serving=serving,
-        close=mirror.close,
+        close=close,
         sockets=(_pod_resources_socket(settings.pod_resources, mirror, stub, metrics),),
     )
+
+
+async def _start(chain: AdmitChain) -> None:
+    """Begin with the chain, where a file says what the Node object is."""
+    if chain.node.is_known:
+        chain.start()
 
 
 def _pod_resources_socket(

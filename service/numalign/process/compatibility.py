@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from numalign.admission.admit_chain import ChainStrategies
+from numalign.admission.chain.walk import allocate_in_place, allocate_last
 from numalign.config.settings import Compatibility
 from numalign.cpu import strategies as cpu
 from numalign.cpu.engine import CpuEngine
@@ -47,6 +49,7 @@ class Strategies:
     lazy_cleanup: bool
     on_damage: OnDamage
     cpu_gauges: Callable[[CpuEngine, Metrics], CpuGauges]
+    chain: ChainStrategies
 
     def cleanup(self, engine: Engine[S]) -> Cleanup[S]:
         """A clean-up for one provider."""
@@ -63,6 +66,7 @@ _SAFE = Strategies(
     lazy_cleanup=False,
     on_damage=set_damage_aside,
     cpu_gauges=ExactGauges,
+    chain=ChainStrategies(walk=allocate_last, judge_again=False),
 )
 _KUBELET = Strategies(
     topology=topology.KUBELET,
@@ -74,6 +78,7 @@ _KUBELET = Strategies(
     lazy_cleanup=True,
     on_damage=refuse_damage,
     cpu_gauges=DriftingGauges,
+    chain=ChainStrategies(walk=allocate_in_place, judge_again=True),
 )
 
 

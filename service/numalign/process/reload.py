@@ -42,6 +42,7 @@ _OF_SERVICE = {
         "owner": "numalign.owner",
         "pod_resources": "numalign.podResources",
         "listen": "numalign.listen",
+        "admission": "numalign.admission",
     },
     Service.TOPOLOGY: {
         **_GATES,

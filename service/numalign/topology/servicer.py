@@ -192,7 +192,15 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
     ) -> AsyncIterator[tm.WatchAdmissionsResponse]:
         """Streams the record of admitted pods."""
         async for event in self._records.watch(request.from_revision):
-            yield tm.WatchAdmissionsResponse(event=event)
+            yield tm.WatchAdmissionsResponse(
+                event=event, pod=self._pod_of(event) if request.with_pods else b""
+            )
+
+    def _pod_of(self, event: ad.WatchAssignmentsResponse) -> bytes:
+        """The pod that an event is about, unless it is gone again."""
+        uid = event.existing.pod_uid or event.changed.pod_uid
+        admitted = self._records.get(PodUid(uid)) if uid else None
+        return b"" if admitted is None else admitted.pod
 
     async def ListHintProviders(
         self, request: tm.ListHintProvidersRequest, context: Context

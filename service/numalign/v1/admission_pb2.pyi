@@ -786,3 +786,83 @@ class WatchNodeResourcesResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___WatchNodeResourcesResponse: _TypeAlias = WatchNodeResourcesResponse  # noqa: Y015
+
+@_typing.final
+class SetNodeRequest(_message.Message):
+    """The Node object."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def node(self) -> _core_pb2.Node:
+        """The node; the bytes of a v1.Node fit."""
+
+    def __init__(
+        self,
+        *,
+        node: _core_pb2.Node | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["node", b"node"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["node", b"node"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetNodeRequest: _TypeAlias = SetNodeRequest  # noqa: Y015
+
+@_typing.final
+class SetNodeResponse(_message.Message):
+    """The node is known."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetNodeResponse: _TypeAlias = SetNodeResponse  # noqa: Y015
+
+@_typing.final
+class SetNodeStateRequest(_message.Message):
+    """In what state the node is."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SHUTTING_DOWN_FIELD_NUMBER: _builtins.int
+    shutting_down: _builtins.bool
+    """Whether it is shutting down."""
+    def __init__(
+        self,
+        *,
+        shutting_down: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["shutting_down", b"shutting_down"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetNodeStateRequest: _TypeAlias = SetNodeStateRequest  # noqa: Y015
+
+@_typing.final
+class SetNodeStateResponse(_message.Message):
+    """The state is known."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetNodeStateResponse: _TypeAlias = SetNodeStateResponse  # noqa: Y015

@@ -91,6 +91,16 @@ class AdmissionStub:
                 request_serializer=numalign_dot_v1_dot_admission__pb2.WatchNodeResourcesRequest.SerializeToString,
                 response_deserializer=numalign_dot_v1_dot_admission__pb2.WatchNodeResourcesResponse.FromString,
                 _registered_method=True)
+        self.SetNode = channel.unary_unary(
+                '/numalign.v1.Admission/SetNode',
+                request_serializer=numalign_dot_v1_dot_admission__pb2.SetNodeRequest.SerializeToString,
+                response_deserializer=numalign_dot_v1_dot_admission__pb2.SetNodeResponse.FromString,
+                _registered_method=True)
+        self.SetNodeState = channel.unary_unary(
+                '/numalign.v1.Admission/SetNodeState',
+                request_serializer=numalign_dot_v1_dot_admission__pb2.SetNodeStateRequest.SerializeToString,
+                response_deserializer=numalign_dot_v1_dot_admission__pb2.SetNodeStateResponse.FromString,
+                _registered_method=True)
 
 
 class AdmissionServicer:
@@ -178,6 +188,21 @@ class AdmissionServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SetNode(self, request, context):
+        """Tells what the Node object says now. From then on the kubelet's whole chain of admit
+        handlers judges a pod, not the Topology Manager alone. It is not kept over a restart.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetNodeState(self, request, context):
+        """Tells that the node begins to shut down, or does not any more.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdmissionServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -235,6 +260,16 @@ def add_AdmissionServicer_to_server(servicer, server):
                     servicer.WatchNodeResources,
                     request_deserializer=numalign_dot_v1_dot_admission__pb2.WatchNodeResourcesRequest.FromString,
                     response_serializer=numalign_dot_v1_dot_admission__pb2.WatchNodeResourcesResponse.SerializeToString,
+            ),
+            'SetNode': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetNode,
+                    request_deserializer=numalign_dot_v1_dot_admission__pb2.SetNodeRequest.FromString,
+                    response_serializer=numalign_dot_v1_dot_admission__pb2.SetNodeResponse.SerializeToString,
+            ),
+            'SetNodeState': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetNodeState,
+                    request_deserializer=numalign_dot_v1_dot_admission__pb2.SetNodeStateRequest.FromString,
+                    response_serializer=numalign_dot_v1_dot_admission__pb2.SetNodeStateResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -536,6 +571,60 @@ class Admission:
             '/numalign.v1.Admission/WatchNodeResources',
             numalign_dot_v1_dot_admission__pb2.WatchNodeResourcesRequest.SerializeToString,
             numalign_dot_v1_dot_admission__pb2.WatchNodeResourcesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetNode(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/numalign.v1.Admission/SetNode',
+            numalign_dot_v1_dot_admission__pb2.SetNodeRequest.SerializeToString,
+            numalign_dot_v1_dot_admission__pb2.SetNodeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetNodeState(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/numalign.v1.Admission/SetNodeState',
+            numalign_dot_v1_dot_admission__pb2.SetNodeStateRequest.SerializeToString,
+            numalign_dot_v1_dot_admission__pb2.SetNodeStateResponse.FromString,
             options,
             channel_credentials,
             insecure,

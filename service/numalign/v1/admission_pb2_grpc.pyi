@@ -63,6 +63,12 @@ class AdmissionStub:
     """Streams what GetNodeResources says now, then again whenever it has changed. Changes that
     follow each other closely are told as one.
     """
+    SetNode: _grpc.UnaryUnaryMultiCallable[_admission_pb2.SetNodeRequest, _admission_pb2.SetNodeResponse]
+    """Tells what the Node object says now. From then on the kubelet's whole chain of admit
+    handlers judges a pod, not the Topology Manager alone. It is not kept over a restart.
+    """
+    SetNodeState: _grpc.UnaryUnaryMultiCallable[_admission_pb2.SetNodeStateRequest, _admission_pb2.SetNodeStateResponse]
+    """Tells that the node begins to shut down, or does not any more."""
 
 @_typing.type_check_only
 class AdmissionAsyncStub(AdmissionStub):
@@ -99,6 +105,12 @@ class AdmissionAsyncStub(AdmissionStub):
     """Streams what GetNodeResources says now, then again whenever it has changed. Changes that
     follow each other closely are told as one.
     """
+    SetNode: _aio.UnaryUnaryMultiCallable[_admission_pb2.SetNodeRequest, _admission_pb2.SetNodeResponse]  # type: ignore[assignment]
+    """Tells what the Node object says now. From then on the kubelet's whole chain of admit
+    handlers judges a pod, not the Topology Manager alone. It is not kept over a restart.
+    """
+    SetNodeState: _aio.UnaryUnaryMultiCallable[_admission_pb2.SetNodeStateRequest, _admission_pb2.SetNodeStateResponse]  # type: ignore[assignment]
+    """Tells that the node begins to shut down, or does not any more."""
 
 class AdmissionServicer(metaclass=_abc_1.ABCMeta):
     """Decides whether pods may start on this node and what each container gets. A decision is an
@@ -198,5 +210,23 @@ class AdmissionServicer(metaclass=_abc_1.ABCMeta):
         """Streams what GetNodeResources says now, then again whenever it has changed. Changes that
         follow each other closely are told as one.
         """
+
+    @_abc_1.abstractmethod
+    def SetNode(
+        self,
+        request: _admission_pb2.SetNodeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admission_pb2.SetNodeResponse, _abc.Awaitable[_admission_pb2.SetNodeResponse]]:
+        """Tells what the Node object says now. From then on the kubelet's whole chain of admit
+        handlers judges a pod, not the Topology Manager alone. It is not kept over a restart.
+        """
+
+    @_abc_1.abstractmethod
+    def SetNodeState(
+        self,
+        request: _admission_pb2.SetNodeStateRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admission_pb2.SetNodeStateResponse, _abc.Awaitable[_admission_pb2.SetNodeStateResponse]]:
+        """Tells that the node begins to shut down, or does not any more."""
 
 def add_AdmissionServicer_to_server(servicer: AdmissionServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -452,16 +452,20 @@ class WatchAdmissionsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     FROM_REVISION_FIELD_NUMBER: _builtins.int
+    WITH_PODS_FIELD_NUMBER: _builtins.int
     from_revision: _builtins.int
     """0: from what is admitted now. Else every change after this revision."""
+    with_pods: _builtins.bool
+    """Whether the pods themselves are sent, too."""
     def __init__(
         self,
         *,
         from_revision: _builtins.int = ...,
+        with_pods: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_revision", b"from_revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_revision", b"from_revision", "with_pods", b"with_pods"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -474,6 +478,11 @@ class WatchAdmissionsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     EVENT_FIELD_NUMBER: _builtins.int
+    POD_FIELD_NUMBER: _builtins.int
+    pod: _builtins.bytes
+    """The pod that the event is about as it was admitted, the bytes of a v1.Pod; where it was
+    asked for. Empty where the pod is gone again: its release is on the way.
+    """
     @_builtins.property
     def event(self) -> _admission_pb2.WatchAssignmentsResponse:
         """The event, as the agent gets it."""
@@ -482,10 +491,11 @@ class WatchAdmissionsResponse(_message.Message):
         self,
         *,
         event: _admission_pb2.WatchAssignmentsResponse | None = ...,
+        pod: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "pod", b"pod"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -82,6 +82,7 @@ numalign:
   log: {level: debug, format: console}
   owner: tenant-a
   podResources: {socket: /run/e.sock}
+  admission: {chain: v1.31, declaredFeatures: [SomeFeature], nodeFs: /pods}
 """
 
 

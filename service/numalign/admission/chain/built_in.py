@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from numalign.admission.chain.question import Answer, Handler, Operation, Question, deciding
+from numalign.admission.chain.version import ChainVersion
 from numalign.admission.handlers.allocation import ResizeGates
 from numalign.admission.handlers.app_armor import decide_app_armor
 from numalign.admission.handlers.declared_features import decide_declared_features
@@ -20,13 +20,6 @@ from numalign.admission.handlers.verdict import ADMITTED, Verdict
 from numalign.model.feature_gates import FeatureGates
 
 _LINUX = "linux"
-
-
-class ChainVersion(StrEnum):
-    """The kubelet whose chain is walked."""
-
-    V1_36 = "v1.36"
-    V1_31 = "v1.31"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +101,7 @@ def _predicates(settings: ChainSettings, version: ChainVersion) -> Handler:
             host_os=settings.host_os,
             fresh_node=question.facts.fresh_node if is_new else None,
             check_groups_policy=is_new,
+            usage=question.usage,
         )
         return Answer(fit.verdict, fit.victims)
 

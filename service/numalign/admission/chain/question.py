@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from numalign.admission.handlers.admit_pod import AdmitPod
+from numalign.admission.handlers.node_usage import NodeUsage
 from numalign.admission.handlers.node_view import NodeView
 from numalign.admission.handlers.predicates import NO_DEVICES, DeviceCounts
 from numalign.admission.handlers.verdict import Verdict
@@ -43,7 +44,7 @@ class Question:
 
     `pod` has what it was admitted with for an addition, what it wants for a resize. `others`
     are the other active pods with what they were admitted with. `allocation` is the pod's own,
-    `devices` what is handed out now.
+    `devices` what is handed out now. `usage` is what the others take, None: not summed up yet.
     """
 
     pod: AdmitPod
@@ -52,6 +53,7 @@ class Question:
     operation: Operation = Operation.ADD
     allocation: PodAllocation | None = None
     devices: DeviceCounts = NO_DEVICES
+    usage: NodeUsage | None = None
 
 
 @dataclass(frozen=True, slots=True)

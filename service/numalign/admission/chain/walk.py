@@ -25,7 +25,7 @@ from numalign.model.resource_names import is_extended
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
-ALLOCATE_RESOURCES = "allocate-resources"
+ALLOCATE_RESOURCES = "topology-manager"
 """The name of the Topology Manager as a handler."""
 
 

@@ -29,15 +29,33 @@ class NodeUsage:
     pods: int
 
 
+@dataclass(frozen=True, slots=True)
+class PodUsage:
+    """What one other pod requests, and the host ports it takes."""
+
+    requested: Mapping[str, int]
+    host_ports: tuple[HostPort, ...]
+
+
 def usage_of(others: Iterable[AdmitPod], gates: FeatureGates) -> NodeUsage:
     """The sum over the other pods; each pod's requests are rounded before they are added."""
+    return summed(pod_usage(other, gates) for other in others)
+
+
+def pod_usage(other: AdmitPod, gates: FeatureGates) -> PodUsage:
+    """What another pod takes; apart from the sum because it stays the same while it lives."""
+    return PodUsage(counted(pod_requests(in_force(other), gates)), other.host_ports)
+
+
+def summed(usages: Iterable[PodUsage]) -> NodeUsage:
+    """What pods take in sum (PRED-3)."""
     total: dict[str, int] = {}
     ports: list[HostPort] = []
     count = 0
-    for other in others:
-        for name, amount in counted(pod_requests(in_force(other), gates)).items():
+    for usage in usages:
+        for name, amount in usage.requested.items():
             total[name] = total.get(name, 0) + amount
-        ports += other.host_ports
+        ports += usage.host_ports
         count += 1
     return NodeUsage(requested=total, host_ports=tuple(ports), pods=count)
 

@@ -13,6 +13,7 @@ from numalign.admission.handlers.admit_pod import AdmitPod
 from numalign.admission.handlers.failures import NODE_AFFINITY, Failure, verdict_of
 from numalign.admission.handlers.fit import failures_of
 from numalign.admission.handlers.node_usage import (
+    NodeUsage,
     counted,
     usage_of,
     whole,
@@ -60,19 +61,23 @@ def decide_predicates(
     host_os: str = "linux",
     fresh_node: Callable[[], NodeView | None] | None = None,
     check_groups_policy: bool = True,
+    usage: NodeUsage | None = None,
 ) -> Fit:
     """Whether the node takes the pod beside `others` (active, without the pod itself).
 
     `node` None means that it cannot be read. `fresh_node` reads it again, once, where node
     affinity alone fails (PRED-10); it gives None where it cannot, and the first look stands.
-    `check_groups_policy` is off for a kubelet that does not know the policy.
+    `check_groups_policy` is off for a kubelet that does not know the policy. `usage` is that of
+    `others`, for a caller who has it already.
     """
     if node is None:
         return Fit(NO_NODE)
     verdict = decide_operating_system(pod, node, host_os, check_groups_policy)
     if not verdict.admit:
         return Fit(verdict)
-    failures = _failures(pod, others, _of_system(node, host_os), devices, gates, fresh_node)
+    if usage is None:
+        usage = usage_of(others, gates)
+    failures = _failures(pod, usage, _of_system(node, host_os), devices, gates, fresh_node)
     outcome = preempt(pod, failures, [*others, pod], gates)
     if outcome.error:
         text = (
@@ -84,13 +89,12 @@ def decide_predicates(
 
 def _failures(
     pod: AdmitPod,
-    others: Sequence[AdmitPod],
+    usage: NodeUsage,
     node: NodeView,
     devices: DeviceCounts,
     gates: FeatureGates,
     fresh_node: Callable[[], NodeView | None] | None,
 ) -> tuple[Failure, ...]:
-    usage = usage_of(others, gates)
     allocatable = _allocatable(node)
     if devices.pod_holds_some:
         for name, count in devices.allocated.items():

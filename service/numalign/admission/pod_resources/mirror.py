@@ -28,11 +28,18 @@ _log = get_logger("pod-resources")
 
 
 class AdmissionMirror:
-    """Follows one Topology Manager from `start` to `close`."""
+    """Follows one Topology Manager from `start` to `close`.
 
-    def __init__(self, topology: tm_grpc.TopologyManagerAsyncStub) -> None:
+    `with_pods`: the pods themselves are followed, too.
+    """
+
+    def __init__(
+        self, topology: tm_grpc.TopologyManagerAsyncStub, *, with_pods: bool = False
+    ) -> None:
         self._topology = topology
+        self._with_pods = with_pods
         self._pods: dict[str, pb.AdmissionRecord] = {}
+        self._specs: dict[str, bytes] = {}
         self._revision = 0
         self._answered = 0
         self._complete = False
@@ -71,6 +78,15 @@ class AdmissionMirror:
                 ) from None
         return self._pods
 
+    @property
+    def revision(self) -> int:
+        """The revision up to which the copy goes."""
+        return self._revision
+
+    def spec(self, pod_uid: str) -> bytes:
+        """The bytes of a pod as it was admitted; empty for a pod that is gone."""
+        return self._specs.get(pod_uid, b"")
+
     def known(self, pod_uid: str) -> pb.AdmissionRecord | None:
         """One pod as it stands in the copy."""
         return self._pods.get(pod_uid)
@@ -80,7 +96,9 @@ class AdmissionMirror:
 
     async def _follow(self) -> None:
         while True:
-            stream = self._topology.WatchAdmissions(tm.WatchAdmissionsRequest())
+            stream = self._topology.WatchAdmissions(
+                tm.WatchAdmissionsRequest(with_pods=self._with_pods)
+            )
             try:
                 await self._take(stream)
             except aio.AioRpcError as error:
@@ -93,20 +111,24 @@ class AdmissionMirror:
     async def _take(self, stream: AsyncIterable[tm.WatchAdmissionsResponse]) -> None:
         promised = self._answered
         picture: dict[str, pb.AdmissionRecord] = {}
+        specs: dict[str, bytes] = {}
         async for response in stream:
             event = response.event
             match event.WhichOneof("event"):
                 case "existing":
                     picture[event.existing.pod_uid] = event.existing
+                    specs[event.existing.pod_uid] = response.pod
                 case "synced":
                     if event.revision < promised:
                         # Another record than the one that was promised from: it began anew.
                         self._answered = event.revision
-                    self._pods, self._complete = picture, True
+                    self._pods, self._specs, self._complete = picture, specs, True
                 case "changed":
                     self._pods[event.changed.pod_uid] = event.changed
+                    self._specs[event.changed.pod_uid] = response.pod
                 case "released":
                     self._pods.pop(event.released.pod_uid, None)
+                    self._specs.pop(event.released.pod_uid, None)
             self._revision = event.revision
             self._changed.set()
             self._changed = asyncio.Event()

@@ -11,11 +11,11 @@ from tests.unit.admission.handlers.admit_pods import CRITICAL, node, pod
 from numalign.admission.chain.built_in import (
     Chain,
     ChainSettings,
-    ChainVersion,
     built_in_chain,
 )
 from numalign.admission.chain.question import NodeFacts, Operation
 from numalign.admission.chain.shown import question
+from numalign.admission.chain.version import ChainVersion
 from numalign.admission.chain.walk import (
     Allocated,
     End,

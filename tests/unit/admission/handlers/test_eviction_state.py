@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numalign.admission.handlers.eviction_signals import (
@@ -116,6 +116,7 @@ def test_what_is_unknown_is_not_observed() -> None:
     }
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=12), st.integers(1, 60))
 def test_a_condition_is_there_iff_it_was_seen_within_the_period(
     available: list[int], step: int

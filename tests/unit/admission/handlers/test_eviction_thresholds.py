@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numalign.admission.handlers.eviction_filesystems import with_container_fs
@@ -154,6 +154,7 @@ def test_other_texts_are_no_numbers(text: str) -> None:
         parse_single(text)
 
 
+@settings(deadline=None)
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
 def test_a_single_is_read_back_exactly(number: float) -> None:
     """EVI-9: the shortest text of a 32-bit float means that float."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.admission.handlers.admit_pods import CRITICAL, STATIC, pod
 
@@ -106,6 +106,7 @@ def test_pod_level_resources_free_what_they_name() -> None:
 _SIZES = st.lists(st.integers(0, 9), max_size=8)
 
 
+@settings(deadline=None)
 @given(_SIZES, st.integers(1, 30))
 def test_victims_suffice_or_there_are_none(sizes: list[int], amount: int) -> None:
     """PRE-6: enough is freed, nobody is named twice, and none could be spared."""

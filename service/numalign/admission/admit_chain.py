@@ -1,0 +1,217 @@
+"""The chain of admit handlers around one Topology Manager, for one pod at a time.
+
+Separate from the servicer, which works without a chain where no Node object is known: this
+translates between messages and what the chain is asked, and keeps admissions one behind the
+other (ADM-5).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
+
+from numalign.admission.chain.built_in import Chain
+from numalign.admission.chain.question import Operation, Question
+from numalign.admission.chain.shown import question
+from numalign.admission.chain.walk import Allocated, End, Outcome, Walk
+from numalign.admission.handlers.admit_pod import AdmitPod
+from numalign.admission.handlers.allocation import ResizeGates, allocation_of
+from numalign.admission.handlers.node_usage import PodUsage, pod_usage, summed
+from numalign.admission.handlers.predicates import NO_DEVICES, DeviceCounts
+from numalign.admission.handlers.preemption import VICTIM_REASON
+from numalign.admission.node_state import NodeState
+from numalign.admission.pod_messages import admit_pod
+from numalign.admission.pod_resources.mirror import AdmissionMirror
+from numalign.errors import InvalidInput
+from numalign.kube.core.v1 import core_pb2
+from numalign.kube.pod_decode import parse_pod, read_pod
+from numalign.model.feature_gates import FeatureGates
+from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import types_pb2 as pb
+
+VICTIMS_FIRST = "pods of less importance must end before this pod can be admitted"
+"""The message of an answer that names victims."""
+
+SOFT_RETRY_SECONDS = 10
+"""When a pod that a soft handler refused is asked about again (ARM-7)."""
+
+AskTopology = Callable[[bool], Awaitable[ad.AdmitResponse]]
+"""Asks the Topology Manager about the pod, as a dry run or for keeps."""
+
+_ENDS = {
+    pb.VERDICT_ADMITTED: End.ADMITTED,
+    pb.VERDICT_REJECTED: End.REJECTED,
+    pb.VERDICT_DEFERRED: End.DEFERRED,
+}
+_VERDICTS = {end: verdict for verdict, end in _ENDS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class ChainStrategies:
+    """How a chain is walked, and whether an admitted pod is judged again when it is asked about."""
+
+    walk: Walk[ad.AdmitResponse]
+    judge_again: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """An admitted pod as it was read from `spec`, and what it takes."""
+
+    spec: bytes
+    pod: AdmitPod
+    usage: PodUsage
+
+
+@dataclass(frozen=True, slots=True)
+class _Topology:
+    """The Topology Manager about one pod, with the records of the other ones."""
+
+    ask: AskTopology
+    only_wants_to_know: bool
+    others: tuple[pb.AdmissionRecord, ...]
+
+    async def allocate(self, *, dry_run: bool) -> Allocated[ad.AdmitResponse]:
+        """See TopologyPort."""
+        response = await self.ask(dry_run or self.only_wants_to_know)
+        return Allocated(
+            end=_ENDS[response.verdict], response=response, devices=self._devices(response)
+        )
+
+    def _devices(self, response: ad.AdmitResponse) -> DeviceCounts:
+        """What is handed out with this pod; it does not matter where the pod has no device."""
+        allocated: dict[str, int] = {}
+        _count(response.allocations, allocated)
+        if not allocated:
+            return NO_DEVICES
+        for record in self.others:
+            _count(record.allocations, allocated)
+        return DeviceCounts(allocated=allocated, pod_holds_some=True)
+
+
+class AdmitChain:
+    """Decides on pods while a Node object is known."""
+
+    def __init__(
+        self,
+        chain: Chain,
+        strategies: ChainStrategies,
+        node: NodeState,
+        mirror: AdmissionMirror,
+        resize: ResizeGates,
+        gates: FeatureGates,
+    ) -> None:
+        self.node = node
+        self._chain = chain
+        self._strategies = strategies
+        self._mirror = mirror
+        self._resize = resize
+        self._gates = gates
+        self._one_at_a_time = asyncio.Lock()
+        self._known: dict[str, _Known] = {}
+
+    def start(self) -> None:
+        """Begin to follow what is admitted, and the node's pressure."""
+        self._mirror.start()
+        self.node.start()
+
+    def answered(self, revision: int) -> None:
+        """A decision of this revision went out: the next one must see it."""
+        self._mirror.answered(revision)
+
+    async def close(self) -> None:
+        """Stop following."""
+        await self.node.close()
+        await self._mirror.close()
+
+    async def admit(
+        self, request: ad.AdmitRequest, data: bytes, ask: AskTopology
+    ) -> ad.AdmitResponse:
+        """Decide on the pod in `data`; `ask` asks the Topology Manager about it.
+
+        Raises InvalidInput for a pod that cannot be read, Unavailable where the record of
+        admitted pods cannot.
+        """
+        async with self._one_at_a_time:
+            records = await self._mirror.pods()
+            pod = _read(parse_pod(data))
+            if pod.uid in records and not self._strategies.judge_again:
+                return await ask(request.dry_run)
+            self._known = {uid: self._admitted(uid) for uid in records}
+            asked = self._question(pod, request)
+            others = tuple(record for uid, record in records.items() if uid != pod.uid)
+            topology = _Topology(ask, request.dry_run, others)
+            outcome = await self._strategies.walk(self._chain, asked, topology)
+            response = _response(outcome, self._mirror.revision)
+            response.dry_run = request.dry_run
+            # Before the next one is let in: it must see this one.
+            self._mirror.answered(response.revision)
+            return response
+
+    def _question(self, pod: AdmitPod, request: ad.AdmitRequest) -> Question:
+        """The pod among those that are admitted and those that only the caller knows."""
+        others = dict(self._known)
+        own = others.pop(pod.uid, None)
+        for message in request.other_pods:
+            uid = message.metadata.uid
+            if uid not in others and uid != pod.uid:
+                others[uid] = self._known_as(b"", _read(message))
+        for uid in request.preempted_pod_uids:
+            others.pop(uid, None)
+        asked = question(
+            pod,
+            Operation.ADD,
+            [known.pod for known in others.values()],
+            {} if own is None else {pod.uid: allocation_of(own.pod, self._resize)},
+            self.node.facts(),
+            self._resize,
+        )
+        return replace(asked, usage=summed(known.usage for known in others.values()))
+
+    def _admitted(self, uid: str) -> _Known:
+        """An admitted pod, read once."""
+        spec = self._mirror.spec(uid)
+        known = self._known.get(uid)
+        if known is not None and known.spec == spec:
+            return known
+        return self._known_as(spec, _read(parse_pod(spec)))
+
+    def _known_as(self, spec: bytes, pod: AdmitPod) -> _Known:
+        return _Known(spec, pod, pod_usage(pod, self._gates))
+
+
+def _read(message: core_pb2.Pod) -> AdmitPod:
+    pod, violations = read_pod(message)
+    if violations:
+        raise InvalidInput(*violations)
+    return admit_pod(message, pod)
+
+
+def _count(allocations: Iterable[pb.ContainerAllocation], devices: dict[str, int]) -> None:
+    """Add the devices of containers to `devices`, by resource."""
+    for allocation in allocations:
+        for entry in allocation.devices:
+            devices[entry.resource] = devices.get(entry.resource, 0) + len(entry.ids)
+
+
+def _response(outcome: Outcome[ad.AdmitResponse], revision: int) -> ad.AdmitResponse:
+    if outcome.response is not None:
+        return outcome.response
+    response = ad.AdmitResponse(
+        verdict=_VERDICTS[outcome.end],
+        handler=outcome.handler,
+        reason=outcome.verdict.reason,
+        message=outcome.verdict.message,
+        revision=revision,
+    )
+    if outcome.victims:
+        response.reason, response.message = VICTIM_REASON, VICTIMS_FIRST
+        response.retry_after.SetInParent()
+        for victim in outcome.victims:
+            response.victims.add(
+                pod_uid=victim.uid, namespace=victim.pod.namespace, name=victim.pod.name
+            )
+    elif outcome.end is End.DEFERRED:
+        response.retry_after.seconds = SOFT_RETRY_SECONDS
+    return response

@@ -1,0 +1,100 @@
+"""The chain of admit handlers, put together from the settings and the host.
+
+Separate from the rest of the Admission service, which runs without it where nobody tells what
+the Node object says.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from numalign.admission.admit_chain import AdmitChain
+from numalign.admission.chain.built_in import ChainSettings, built_in_chain
+from numalign.admission.chain.version import ChainVersion
+from numalign.admission.handlers.allocation import ResizeGates
+from numalign.admission.handlers.eviction_thresholds import parse_thresholds
+from numalign.admission.handlers.node_shutdown import grace_groups
+from numalign.admission.handlers.node_view import NodeView
+from numalign.admission.handlers.resize_feasibility import NO_SWAP, ResizeFacts
+from numalign.admission.handlers.sysctl import allowlist, safe_sysctls
+from numalign.admission.node_state import NodeState
+from numalign.admission.pod_messages import node_view
+from numalign.admission.pod_resources.mirror import AdmissionMirror
+from numalign.config.admission_chain import ChainKeys, read_chain_keys
+from numalign.config.settings import Settings
+from numalign.document.text import read_document
+from numalign.errors import ConfigError, InvalidInput
+from numalign.kube.pod_json import node_from_json
+from numalign.machine.host_security import app_armor_enabled, kernel_version
+from numalign.machine.node_stats import read_node_stats
+from numalign.process.compatibility import strategies_of
+from numalign.v1 import topology_pb2_grpc as tm_grpc
+
+_SINCE_4_15 = frozenset({"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"})
+"""Safe names that v1.31 does not have (SYS-1)."""
+
+
+def open_chain(settings: Settings, topology: tm_grpc.TopologyManagerAsyncStub) -> AdmitChain:
+    """The chain that the settings describe, with the Node object of the file if there is one.
+
+    Raises ConfigError for thresholds, sysctls, grace periods or a Node that cannot be used.
+    """
+    keys = read_chain_keys(settings.kubelet)
+    wanted = settings.admission
+    node = NodeState(
+        parse_thresholds(keys.eviction),
+        keys.transition_period,
+        lambda: read_node_stats(settings.host_root, wanted.node_fs, wanted.image_fs),
+        time.monotonic,
+        dedicated_image_fs=wanted.image_fs is not None,
+    )
+    if wanted.node_file is not None:
+        node.set_node(_read_node(wanted.node_file))
+    resize = ResizeGates(
+        in_place=settings.gates.in_place_pod_vertical_scaling,
+        exclusive_cpus=settings.gates.in_place_pod_vertical_scaling_exclusive_cpus,
+        exclusive_memory=settings.gates.in_place_pod_vertical_scaling_exclusive_memory,
+    )
+    return AdmitChain(
+        built_in_chain(_chain_settings(settings, keys, resize), wanted.chain),
+        strategies_of(settings.compatibility).chain,
+        node,
+        AdmissionMirror(topology, with_pods=True),
+        resize,
+        settings.gates,
+    )
+
+
+def _chain_settings(settings: Settings, keys: ChainKeys, resize: ResizeGates) -> ChainSettings:
+    safe = safe_sysctls(kernel_version(settings.host_root))
+    if settings.admission.chain is ChainVersion.V1_31:
+        safe = tuple(name for name in safe if name not in _SINCE_4_15)
+    return ChainSettings(
+        resize_facts=ResizeFacts(
+            cpu_manager_policy=settings.cpu.policy,
+            memory_manager_policy=settings.memory.policy,
+            swap_behavior=lambda _, __: NO_SWAP,
+        ),
+        gates=settings.gates,
+        resize=resize,
+        sysctls=allowlist((*safe, *keys.allowed_unsafe_sysctls)),
+        app_armor_enabled=app_armor_enabled(settings.host_root),
+        declared_features=frozenset(settings.admission.declared_features),
+        grace_groups=grace_groups(
+            keys.shutdown_grace_period,
+            keys.shutdown_grace_period_critical_pods,
+            keys.shutdown_grace_period_by_pod_priority,
+        ),
+    )
+
+
+def _read_node(path: Path) -> NodeView:
+    document = read_document(path)
+    if not isinstance(document, Mapping):
+        raise ConfigError(f"{path}: is no Node object")
+    try:
+        return node_view(node_from_json(document))
+    except InvalidInput as error:
+        raise ConfigError(f"{path}: {error}") from error
