@@ -30,6 +30,8 @@ from numalign.v1 import hint_provider_pb2 as hp
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 OWNERS = ("kubelet", "batch")
 AGENTS_EACH = 2
+HISTORY = 200
+"""Changes that are kept for those who watch: full long before memory is measured."""
 
 
 class SoakWorld(World):
@@ -116,7 +118,10 @@ def _roomy(directory: Path) -> dict[str, Any]:
     """The configuration of a node that has room for most of what is asked, not for all."""
     devices = [{"id": f"g{number}", "numa_nodes": [number % 2]} for number in range(12)]
     found = document(
-        directory, machine=machine(2, 14), devices=[{"resource": GPU, "devices": devices}]
+        directory,
+        machine=machine(2, 14),
+        devices=[{"resource": GPU, "devices": devices}],
+        historyLength=HISTORY,
     )
     found["reservedSystemCPUs"] = "0"
     return found
