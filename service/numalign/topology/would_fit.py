@@ -199,9 +199,11 @@ def _on_several_nodes(demands: Sequence[Demand]) -> list[Fit]:
     """Fewer CPUs on a set of nodes that is preferred for them; other resources stay as they are.
 
     Only CPUs: each is on one node, so that what nodes have free and hold when empty adds up.
+    Not under a condition that may force the asker to go lower still, as whole cores do: for
+    less, fewer nodes may be preferred, and none of them need have it.
     """
     cpus = next((d for d in demands if d.facts.resource == _CPU), None)
-    if cpus is None or not cpus.is_plain():
+    if cpus is None or not cpus.is_plain() or cpus.facts.note:
         return []
     fits = []
     for mask in _several_nodes([d for d in demands if d is not cpus], cpus):
