@@ -46,6 +46,16 @@ class ScriptedAdmission(ad_grpc.AdmissionServicer):
     ) -> Iterator[ad.AdmitPodsResponse]:
         raise NotImplementedError
 
+    def SetNode(  # noqa: N802 - the contract's
+        self, request: ad.SetNodeRequest, context: grpc.ServicerContext
+    ) -> ad.SetNodeResponse:
+        return self._answer(request, context, ad.SetNodeResponse())
+
+    def SetNodeState(  # noqa: N802 - the contract's
+        self, request: ad.SetNodeStateRequest, context: grpc.ServicerContext
+    ) -> ad.SetNodeStateResponse:
+        return self._answer(request, context, ad.SetNodeStateResponse())
+
     def Release(  # noqa: N802 - the contract's
         self, request: ad.ReleaseRequest, context: grpc.ServicerContext
     ) -> ad.ReleaseResponse:
