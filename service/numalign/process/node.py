@@ -18,6 +18,7 @@ from numalign.config.settings import Service, Settings
 from numalign.process.admission_part import admission_part
 from numalign.process.compatibility import strategies_of
 from numalign.process.control import ControlServicer, control_registration
+from numalign.process.layout import refuse_other_layout, state_name
 from numalign.process.metrics import count_reports, observe_commit, open_metrics
 from numalign.process.part import Part
 from numalign.process.provider_context import ProviderContext
@@ -28,7 +29,6 @@ from numalign.process.provider_parts import (
     cpu_part,
     device_part,
     memory_part,
-    state_name,
 )
 from numalign.process.reload import ReadSettings, Reloader
 from numalign.process.topology_context import TopologyContext, build_decider
@@ -90,6 +90,7 @@ class Node:
         cpu = build_cpu_engine(context)
         memory = build_memory_engine(context)
         device, plugins = build_device_engine(context)
+        refuse_other_layout(settings.state_directory, together=True)
         database = Database.open(
             settings.state_directory,
             state_name(None),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TypeVar
 
 from numalign.config.settings import DeviceSource, Service, Settings
@@ -241,13 +240,3 @@ def _shares(context: ProviderContext, resource: str) -> ResourceManagerCounters 
     if not context.settings.gates.pod_level_resource_managers:
         return None
     return ResourceManagerCounters(context.metrics, resource)
-
-
-def state_name(service: Service | None) -> str:
-    """Name of the state file of a service; None: of all services in one process."""
-    return "numalign" if service is None else service.value
-
-
-def state_path(directory: Path, service: Service | None) -> Path:
-    """Where that file is."""
-    return directory / f"{state_name(service)}.db"

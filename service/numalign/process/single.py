@@ -11,6 +11,7 @@ from grpc import aio
 
 from numalign.config.machine_source import read_machine
 from numalign.config.settings import Service, Settings
+from numalign.process.layout import refuse_other_layout, state_name
 from numalign.process.metrics import count_reports, observe_commit
 from numalign.process.part import Part
 from numalign.rpc.channel import open_channel
@@ -112,9 +113,10 @@ async def _over_state(
 ) -> Part:
     from numalign.process.compatibility import strategies_of  # noqa: PLC0415 - memory
 
+    refuse_other_layout(settings.state_directory, together=False)
     database = Database.open(
         settings.state_directory,
-        service.value,
+        state_name(service),
         report=_log.warning,
         observe_commit=observe_commit(metrics),
         on_damage=strategies_of(settings.compatibility).on_damage,

@@ -89,6 +89,12 @@ def _environment(otlp_endpoint: str) -> dict[str, str]:
     }
 
 
+def _ready_when(service: Service) -> health_pb2.HealthCheckRequest:
+    """What to ask: Admission serves by name once all that it needs is there."""
+    name = "numalign.v1.Admission" if service is Service.ADMISSION else ""
+    return health_pb2.HealthCheckRequest(service=name)
+
+
 async def _healthy(service: Service, process: asyncio.subprocess.Process, socket: Path) -> None:
     deadline = asyncio.get_running_loop().time() + _START_SECONDS
     async with channel_to(socket) as channel:
@@ -99,7 +105,7 @@ async def _healthy(service: Service, process: asyncio.subprocess.Process, socket
                     f"the {service.value} service ended with exit code {process.returncode}"
                 )
             try:
-                health = await stub.Check(health_pb2.HealthCheckRequest(), timeout=1)
+                health = await stub.Check(_ready_when(service), timeout=1)
             except AioRpcError as error:
                 why = error.details()
             else:

@@ -8,7 +8,7 @@ keeps what the providers hold until an agent says what it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,14 +25,21 @@ from numalign.model.pod import Pod
 from numalign.model.qos import qos_class
 from numalign.process.compatibility import strategies_of
 from numalign.process.generation import Generation
-from numalign.process.importing.checkpoints import Found, read_cpu, read_devices, read_memory
+from numalign.process.importing.checkpoints import (
+    CPU_FILE,
+    DEVICE_FILES,
+    MEMORY_FILE,
+    Found,
+    read_cpu,
+    read_devices,
+    read_memory,
+)
+from numalign.process.layout import KEEPING, refuse_other_layout, state_name
 from numalign.process.provider_context import ProviderContext
 from numalign.process.provider_parts import (
     build_cpu_engine,
     build_device_engine,
     build_memory_engine,
-    state_name,
-    state_path,
 )
 from numalign.provider.engine import Engine, Lost
 from numalign.provider.messages import holding_to_message, pod_holding_to_message
@@ -51,8 +58,6 @@ from numalign.topology.records import Admitted
 from numalign.v1 import types_pb2 as pb
 
 _log = get_logger("import")
-
-_KEEPING = (Service.TOPOLOGY, Service.CPU, Service.MEMORY, Service.DEVICE)
 
 
 @dataclass(slots=True)
@@ -86,6 +91,9 @@ async def import_kubelet(
     Raises StateError where a service runs or the state holds pods, StartError and ConfigError
     where the configuration would not start.
     """
+    files = (CPU_FILE, MEMORY_FILE, *DEVICE_FILES)
+    if not any((root / file).exists() for file in files):
+        raise StateError(f"{root} holds no state file of a kubelet: {', '.join(map(str, files))}")
     outcome = Imported()
     cache = PodCache()
     context = ProviderContext(
@@ -97,22 +105,22 @@ async def import_kubelet(
         metrics=Metrics((), enabled=False),
     )
     providers = _providers(context, root, outcome)
-    names = [state_name(None)] if together else [state_name(service) for service in _KEEPING]
-    outcome.notes += _of_the_other_way(settings.state_directory, together=together)
+    names = [state_name(None)] if together else [state_name(service) for service in KEEPING]
+    refuse_other_layout(settings.state_directory, together=together)
     if replace:
         _set_aside(settings.state_directory, names, outcome)
     async with AsyncExitStack() as open_files:
-        files: dict[str, Database] = {}
+        databases: dict[str, Database] = {}
         for name in names:
-            files[name] = Database.open(settings.state_directory, name, report=_log.warning)
-            open_files.push_async_callback(files[name].close)
-        await _refuse_held(files, providers)
+            databases[name] = Database.open(settings.state_directory, name, report=_log.warning)
+            open_files.push_async_callback(databases[name].close)
+        await _refuse_held(databases, providers)
         for provider in providers:
             _restore(provider, outcome)
-            file = files[state_name(None) if together else provider.engine.name]
+            file = databases[state_name(None) if together else provider.engine.name]
             store = ProviderStore(file, provider.engine.name, durable=True)
             await store.save(_encoded(provider, settings), synced=True)
-        record = files[state_name(None) if together else Service.TOPOLOGY.value]
+        record = databases[state_name(None) if together else Service.TOPOLOGY.value]
         given = None if pods is None else [(data, cache.decode(data)) for data in pods]
         await _record(record, settings, providers, given, outcome)
     return outcome
@@ -130,17 +138,6 @@ def _providers(context: ProviderContext, root: Path, outcome: Imported) -> list[
         device, _ = build_device_engine(context)
         found.append((device, read_devices(root)))
     return [_Provider(engine, file, engine.start(None).state) for engine, file in found]
-
-
-def _of_the_other_way(directory: Path, *, together: bool) -> Iterator[str]:
-    """Services that run the other way would not read what is written now."""
-    others = _KEEPING if together else (None,)
-    if any(state_path(directory, service).exists() for service in others):
-        yield (
-            f"{directory} also holds state of services in "
-            f"{'processes of their own' if together else 'one process'}; what is imported is for "
-            f"{'`numalign serve all`' if together else 'services in processes of their own'}"
-        )
 
 
 def _set_aside(directory: Path, names: Iterable[str], outcome: Imported) -> None:

@@ -329,13 +329,21 @@ def test_ended_pods_and_mirrors_of_static_ones(host: Host) -> None:
     assert answer["notes"][0] == "pod default/done: has ended (Succeeded)"
 
 
-def test_state_of_services_that_run_the_other_way_is_named(host: Host) -> None:
+def test_state_of_services_that_run_the_other_way_is_refused(host: Host) -> None:
     host.kubelet({"uid-a": "3,11"})
     host.run("--processes")
 
-    _, answer, _ = host.run()
+    code, _, complaint = host.run()
 
-    assert answer["notes"][0] == (
-        f"{host.directory / 'state'} also holds state of services in processes of their own; what "
-        "is imported is for `numalign serve all`"
-    )
+    assert code == 1
+    assert "that of services in processes of their own" in complaint
+
+
+def test_a_directory_without_any_state_file_is_refused(host: Host) -> None:
+    host.root.mkdir(exist_ok=True)
+
+    code, _, complaint = host.run()
+
+    assert code == 1
+    assert f"{host.root} holds no state file of a kubelet" in complaint
+    assert not (host.directory / "state" / "numalign.db").exists()
