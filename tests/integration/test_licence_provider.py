@@ -86,7 +86,7 @@ def test_a_licence_pulls_the_cpus_to_its_node(node: Path, tmp_path: Path) -> Non
     def serve() -> ProviderServer:
         return ProviderServer(
             licences.Licences({**licences.DONGLES, "dongle-3": 1}),
-            tmp_path / "hints.sock",
+            node / "licences.sock",
             state=state,
             topology_manager=node / "topology.sock",
         )

@@ -116,8 +116,10 @@ class Registrar:
 
     def _is_known(self) -> bool:
         listed = self._stub.ListHintProviders(tm.ListHintProvidersRequest(), timeout=_CALL_SECONDS)
+        wanted = self._registration.request()
         return any(
-            provider.name == self._registration.name
-            and provider.endpoint == self._registration.endpoint
+            provider.name == wanted.name
+            and provider.endpoint == wanted.endpoint
+            and provider.failure_policy == (wanted.failure_policy or pb.FAILURE_POLICY_FAIL)
             for provider in listed.providers
         )

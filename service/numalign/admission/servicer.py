@@ -11,6 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TypeVar
 
+from google.protobuf.message import DecodeError
 from grpc import StatusCode, aio
 
 from numalign.admission.admit_chain import AdmitChain
@@ -34,15 +35,24 @@ _POD_FIELD = ad.AdmitRequest.POD_FIELD_NUMBER
 
 @dataclass(frozen=True, slots=True)
 class ReceivedAdmit:
-    """An Admit call as it came in: the message, and the pod's own bytes."""
+    """An Admit call as it came in: the message, and the pod's own bytes.
+
+    `readable` is False for bytes that are no AdmitRequest: they are refused when the call is
+    answered, where a refusal can say what is wrong.
+    """
 
     request: ad.AdmitRequest
     pod: bytes
+    readable: bool = True
 
     @classmethod
     def from_wire(cls, data: bytes) -> ReceivedAdmit:
         """Parse a serialised AdmitRequest."""
-        return cls(ad.AdmitRequest.FromString(data), field_bytes(data, _POD_FIELD) or b"")
+        try:
+            request = ad.AdmitRequest.FromString(data)
+        except DecodeError:
+            return cls(ad.AdmitRequest(), b"", readable=False)
+        return cls(request, field_bytes(data, _POD_FIELD) or b"")
 
     @classmethod
     def from_message(cls, request: ad.AdmitRequest) -> ReceivedAdmit:
@@ -229,6 +239,10 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
         return ad.SetNodeStateResponse()
 
     async def _admit(self, received: ReceivedAdmit, context: Context) -> ad.AdmitResponse:
+        if not received.readable:
+            raise InvalidInput(
+                FieldViolation("pod", "Invalid value: the bytes are not those of an AdmitRequest")
+            )
         if not received.pod:
             raise InvalidInput(FieldViolation("pod", "Required value"))
         request = received.request

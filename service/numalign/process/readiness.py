@@ -14,6 +14,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from numalign.process.part import Part
 
+ADMISSION = "numalign.v1.Admission"
 TOPOLOGY_MANAGER = "numalign.v1.TopologyManager"
 
 _ASK_AGAIN_SECONDS = 0.1
@@ -22,8 +23,13 @@ _ANSWER_SECONDS = 1.0
 
 async def topology_serves(channel: aio.Channel) -> None:
     """Wait until the Topology Manager behind `channel` says that it is ready."""
+    await serves(channel, TOPOLOGY_MANAGER)
+
+
+async def serves(channel: aio.Channel, service: str) -> None:
+    """Wait until the server behind `channel` says of `service` that it is ready."""
     stub = health_pb2_grpc.HealthStub(channel)
-    request = health_pb2.HealthCheckRequest(service=TOPOLOGY_MANAGER)
+    request = health_pb2.HealthCheckRequest(service=service)
     while True:
         try:
             answer = await stub.Check(request, timeout=_ANSWER_SECONDS)

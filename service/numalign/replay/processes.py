@@ -10,6 +10,7 @@ from grpc import aio
 
 from numalign.config.settings import Service
 from numalign.errors import ConfigError, StartError
+from numalign.process.readiness import ADMISSION, serves
 from numalign.replay.in_process import RUN, STATE, write_config
 from numalign.replay.service_process import ServiceProcess
 from numalign.rpc.channel import open_channel
@@ -93,6 +94,9 @@ class Processes:
             if refusal is not None:
                 refusals[service] = refusal
                 del self._running[service]
+        if not refusals and Service.ADMISSION in services:
+            admission = self.channel(Service.ADMISSION)
+            await asyncio.wait_for(serves(admission, ADMISSION), START_SECONDS)
         return refusals
 
     async def _served(self, service: Service) -> StartError | ConfigError | None:

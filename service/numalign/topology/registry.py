@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from contextvars import Context
 
 from grpc import aio
 
@@ -135,7 +136,11 @@ class ProviderRegistry:
         old = self._watches.pop(handle.name, None)
         if old is not None:
             old.cancel()
-        self._watches[handle.name] = asyncio.ensure_future(self._follow(handle))
+        # In a context of its own: a watch outlives the call that registered the provider, and
+        # must not inherit its deadline or its trace.
+        self._watches[handle.name] = asyncio.get_running_loop().create_task(
+            self._follow(handle), context=Context()
+        )
 
     async def _follow(self, handle: ProviderHandle) -> None:
         while True:
