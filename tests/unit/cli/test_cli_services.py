@@ -68,7 +68,7 @@ def test_status(run: Run, scripted: Scripted) -> None:
     assert result.exit_code == 0, result.output
     for expected in ("shop/web", "agent", "Guaranteed", "2-3", "shared CPUs 0-1   revision 12"):
         assert expected in result.stdout
-    assert result.stdout.count("77") == 5
+    assert result.stdout.count(" 77 ") == 5
     assert "note: re-based" in result.stdout
     assert "licences (third party)" in result.stdout
     assert "UNAVAILABLE: [gone]" in result.stdout
