@@ -1,0 +1,1 @@
+"""What starts and ends containers, behind one small interface."""

@@ -1,0 +1,1 @@
+"""Where pods come from: each source delivers all its pods, every time."""
