@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from typing import Protocol, cast
 
 from google.protobuf.message import DecodeError
-from google.rpc.error_details_pb2 import BadRequest, PreconditionFailure
-from google.rpc.status_pb2 import Status
 from grpc import RpcError, StatusCode
+
+from numalign.status.v1.status_pb2 import BadRequest, PreconditionFailure, Status
 
 _DETAILS_KEY = "grpc-status-details-bin"
 
@@ -135,14 +135,20 @@ def _violations(failed: FailedCall) -> tuple[Violation, ...]:
         if key != _DETAILS_KEY or not isinstance(value, bytes):
             continue
         try:
-            status = Status.FromString(value)
+            for packed in Status.FromString(value).details:
+                found += _unpacked(packed.type_url.rpartition("/")[2], packed.value)
         except DecodeError:
             # The status itself is still there; only its extra details cannot be read.
             continue
-        for packed in status.details:
-            request, precondition = BadRequest(), PreconditionFailure()
-            if packed.Unpack(request):
-                found += [Violation(v.field, v.description) for v in request.field_violations]
-            elif packed.Unpack(precondition):
-                found += [Violation(v.subject, v.description) for v in precondition.violations]
     return tuple(found)
+
+
+def _unpacked(kind: str, data: bytes) -> list[Violation]:
+    match kind:
+        case "google.rpc.BadRequest":
+            request = BadRequest.FromString(data)
+            return [Violation(v.field, v.description) for v in request.field_violations]
+        case "google.rpc.PreconditionFailure":
+            failure = PreconditionFailure.FromString(data)
+            return [Violation(v.subject, v.description) for v in failure.violations]
+    return []

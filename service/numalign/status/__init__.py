@@ -1,0 +1,1 @@
+"""What a failed call says besides its code, as messages."""
