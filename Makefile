@@ -77,7 +77,7 @@ release-protos: $(READY) ## Make the contract the one that later changes must no
 
 lock: $(READY) ## Renew requirements.lock from pyproject.toml; UPGRADE=1 takes newer versions
 	$(Q)$(BIN)/python -m pip install $(PIP_QUIET) 'uv>=0.9'
-	$(Q)$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
+	$(Q)$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
 		--generate-hashes --custom-compile-command 'make lock' --quiet \
 		$(if $(UPGRADE),--upgrade) --output-file requirements.lock
 
