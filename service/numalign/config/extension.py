@@ -60,6 +60,8 @@ EXTENSION_KEYS = (
     "providerTimeout",
     "queueDepth", "historyLength", "metrics", "log", "owner", "podResources", "limits", "listen",
     "providerDirectories", "secondOwner", "hostRoot", "kubeletConfigz", "admission",
+    # Read by numalign-agent, which may share the file.
+    "agent",
 )  # fmt: skip
 
 DEFAULT_PROVIDER_TIMEOUT = 5.0

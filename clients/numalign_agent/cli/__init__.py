@@ -1,0 +1,1 @@
+"""The `numalign-agent` command."""

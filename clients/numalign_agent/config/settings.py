@@ -1,0 +1,93 @@
+"""The configuration of one agent, as one value.
+
+Separate from reading it, so that whoever uses a setting depends on no document. Durations are
+in seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+
+class RunnerKind(StrEnum):
+    """What starts and ends containers."""
+
+    PROCESS = "process"
+    RECORDER = "recorder"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSourceSettings:
+    """`staticPodPath` and `fileCheckFrequency` (CFG-2)."""
+
+    path: Path
+    every: float = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpSourceSettings:
+    """`staticPodURL`, `staticPodURLHeader` and `httpCheckFrequency` (CFG-10)."""
+
+    url: str
+    headers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    every: float = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiSettings:
+    """How to reach the API server. `kubeconfig` None: the pod's own service account."""
+
+    kubeconfig: Path | None = None
+    context: str = ""
+    own_node: bool = False
+    lease_seconds: float = 40.0
+    status_every: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeletSourceSettings:
+    """A kubelet whose pods are followed: its pods API's socket, or its HTTPS `/pods`."""
+
+    socket: Path | None = None
+    url: str = ""
+    token_file: Path | None = None
+    ca_file: Path | None = None
+    every: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpSettings:
+    """Where `/metrics` and `/healthz` are served; port 0 is any free one."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings:
+    """One agent. A source that is None is not there; no source at all is legal (CFG-1).
+
+    `nri` and `cgroups` are the sections of these names as they stand in the document.
+    """
+
+    node_name: str
+    owner: str
+    admission_socket: Path
+    state_directory: Path
+    log_level: str = "info"
+    log_format: str = "json"
+    file: FileSourceSettings | None = None
+    url: HttpSourceSettings | None = None
+    api: ApiSettings | None = None
+    kubelet: KubeletSourceSettings | None = None
+    runner: RunnerKind = RunnerKind.PROCESS
+    pod_logs_directory: Path | None = None
+    http: HttpSettings | None = None
+    sync_every: float = 60.0
+    reconcile_every: float = 10.0
+    journal_entries: int = 10_000
+    nri: Mapping[str, object] = field(default_factory=dict)
+    cgroups: Mapping[str, object] = field(default_factory=dict)

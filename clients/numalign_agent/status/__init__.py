@@ -1,0 +1,1 @@
+"""What has become of each pod: computed, kept, and told to whoever wants to know."""
