@@ -16,6 +16,7 @@ SCENARIO_FILES = tuple(sorted((HERE / "recordings" / "scenarios").glob("*.jsonl.
 UNIT_FILES = tuple(sorted((HERE / "recordings" / "unit").glob("*.jsonl*")))
 ADMISSION_FILES = tuple(sorted((HERE / "recordings" / "admission").glob("*.jsonl.gz")))
 DIFFERENCES = HERE / "safe_differences.yaml"
+PLUGIN_DIFFERENCES = HERE / "safe_plugin_differences.yaml"
 SAMPLE = HERE / "replay_sample.txt"
 
 

@@ -18,7 +18,7 @@ from numalign.document.text import read_document
 from numalign.replay.allowed import AllowedDifferences, Row, rows_of
 from numalign.replay.recordings import read_recordings
 
-RULES = {"CPU-29", "CPU-32", "CPU-73", "MEM-47", "MEM-48", "MEM-74", "TM-52"}
+RULES = {"CPU-29", "CPU-32", "CPU-73", "DEV-T11", "MEM-47", "MEM-48", "MEM-74", "TM-52"}
 """The rules of the kubelet that a safe node does not follow, as far as recordings show it."""
 
 

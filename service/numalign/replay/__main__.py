@@ -24,7 +24,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("--processes", is_flag=True, help="Each service in a process of its own.")
 @click.option("-j", "--jobs", type=click.IntRange(min=1), default=DEFAULT_JOBS, help="Workers.")
-@click.option("--differences", type=_FILE, help="The differences that are allowed.")
+@click.option("--differences", multiple=True, type=_FILE, help="The differences allowed.")
 @click.option("--write-differences", type=_FILE, help="Write those with a known cause here.")
 @click.option(
     "--state-dir", type=click.Path(path_type=Path, file_okay=False), help="Where state goes."
@@ -34,7 +34,7 @@ def main(
     compatibility: str,
     processes: bool,
     jobs: int,
-    differences: Path | None,
+    differences: tuple[Path, ...],
     write_differences: Path | None,
     state_dir: Path | None,
 ) -> None:

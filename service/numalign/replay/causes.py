@@ -8,8 +8,10 @@ What differs for no such reason is a failure.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from numalign.device.awaiting import REASON as PLUGIN_NOT_READY
 from numalign.model.cpu_set import CpuSet
 from numalign.replay.compare import Cause, Difference
 from numalign.replay.recordings import Json
@@ -23,6 +25,14 @@ CPUS_LOST = Cause(
 )
 NODE_BY_NODE = Cause(
     "MEM-47", "the kubelet frees the memory of a group in node order, whoever booked it there"
+)
+NOT_YET = Cause(
+    "DEV-47",
+    "the kubelet refuses a pod whose device plugin is not back since the start; here it waits",
+)
+NODES_UNKNOWN = Cause(
+    "DEV-T11",
+    "the kubelet never aligns a device on a NUMA node that is not there; here that says nothing",
 )
 CELLS_KEPT = Cause("MEM-48", "the kubelet resets a group only where a node has no assignment left")
 _START_CAUSES = (
@@ -44,6 +54,47 @@ def start_cause(step: Json) -> Cause | None:
         if step.get("start_error_stage") == stage and step["start_error"].startswith(beginning):
             return Cause(rule, "the kubelet refuses to start over its old state; here it goes on")
     return None
+
+
+def admission_cause(recorded: Json, replayed: Json, misplaced: Collection[str]) -> Cause | None:
+    """Why a pod that is decided on for the first time may be decided otherwise.
+
+    `misplaced` are the resources whose devices name only NUMA nodes that the machine lacks.
+    """
+    if _waits_for_plugin(recorded, replayed):
+        return NOT_YET
+    if _says_nothing_of_nodes(recorded, replayed, misplaced):
+        return NODES_UNKNOWN
+    return None
+
+
+def _waits_for_plugin(recorded: Json, replayed: Json) -> bool:
+    """Whether a pod is refused there and waits here, for a plugin that had not listed there."""
+    there, here = recorded["expect"], replayed["expect"]
+    if there["admitted"] or here["reason"] != PLUGIN_NOT_READY:
+        return False
+    return any(
+        hints is None and f"plugin of {resource} " in here["message"]
+        for _, resource, hints in _device_hints(recorded)
+    )
+
+
+def _says_nothing_of_nodes(recorded: Json, replayed: Json, misplaced: Collection[str]) -> bool:
+    """Whether a misplaced resource fits nowhere there, and has no preference here."""
+    here = {(place, resource): hints for place, resource, hints in _device_hints(replayed)}
+    return any(
+        resource in misplaced and hints == [] and here.get((place, resource), hints) is None
+        for place, resource, hints in _device_hints(recorded)
+    )
+
+
+def _device_hints(admission: Json) -> Iterator[tuple[int, str, list[Json] | None]]:
+    """The hints of the device provider: number of the merge, resource, hints."""
+    for place, merge in enumerate(admission.get("hints", ())):
+        for answer in merge["providers"]:
+            if answer["provider"] == "device":
+                for resource, hints in (answer["hints"] or {}).items():
+                    yield place, resource, hints
 
 
 @dataclass(frozen=True, slots=True)

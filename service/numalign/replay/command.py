@@ -12,7 +12,7 @@ from typing import TextIO
 from numalign.config.settings import Compatibility
 from numalign.document.problems import DocumentError
 from numalign.document.text import read_document
-from numalign.replay.allowed import AllowedDifferences, document_of, rows_of
+from numalign.replay.allowed import AllowedDifferences, Row, document_of, rows_of
 from numalign.replay.batches import replay_all
 from numalign.replay.recordings import Recording, RecordingError, read_recordings
 from numalign.replay.report import Result, result_lines, summary
@@ -30,7 +30,7 @@ def replay_command(
     compatibility: Compatibility = Compatibility.KUBELET,
     processes: bool = False,
     jobs: int = DEFAULT_JOBS,
-    differences_file: Path | None = None,
+    differences_files: Sequence[Path] = (),
     *,
     output: TextIO,
     plugins: bool = False,
@@ -41,8 +41,8 @@ def replay_command(
 
     `processes` runs each service in a process of its own; with `plugins`, devices come from
     real plugins in yet another one. `jobs` recordings are replayed at a
-    time, in as many workers. `differences_file` holds the differences allowed for now;
-    `write_differences` writes, as such a file, those with a known cause. State goes below
+    time, in as many workers. `differences_files` hold the differences that are allowed;
+    `write_differences` writes, as such a file, further ones with a known cause. State goes below
     `state_directory`, in memory by default.
     """
     try:
@@ -57,11 +57,9 @@ def replay_command(
             ),
             jobs,
         )
-        allowed = _allowed(differences_file)
+        allowed = _allowed(differences_files)
         judged: list[Result] = []
-        found: list[Result] = []
         for result in results:
-            found.append(result)
             judged.append(result if allowed is None else allowed.judge(result))
             for line in result_lines(judged[-1]):
                 print(line, file=output)
@@ -69,7 +67,7 @@ def replay_command(
         print(f"numalign: {error}", file=output)
         return UNUSABLE
     if write_differences is not None:
-        _write(write_differences, found)
+        _write(write_differences, judged)
     counts = summary(judged)
     print(counts, file=output)
     return FAILED if counts.failed else PASSED
@@ -87,13 +85,14 @@ def _recordings(files: Sequence[Path]) -> Iterator[Recording]:
             yield from read_recordings(path)
 
 
-def _allowed(path: Path | None) -> AllowedDifferences | None:
-    if path is None:
-        return None
-    try:
-        return AllowedDifferences(rows_of(read_document(path)))
-    except RecordingError as error:
-        raise RecordingError(f"{path}: {error}") from None
+def _allowed(paths: Sequence[Path]) -> AllowedDifferences | None:
+    rows: list[Row] = []
+    for path in paths:
+        try:
+            rows += rows_of(read_document(path))
+        except RecordingError as error:
+            raise RecordingError(f"{path}: {error}") from None
+    return AllowedDifferences(rows) if paths else None
 
 
 def _write(path: Path, results: Sequence[Result]) -> None:

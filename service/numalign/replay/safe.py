@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from numalign.replay.causes import JUDGED_AGAIN, BookPair, start_cause
+from numalign.replay.causes import JUDGED_AGAIN, BookPair, admission_cause, start_cause
 from numalign.replay.compare import Cause, Difference, differences
+from numalign.replay.device_lists import misplaced, with_list
 from numalign.replay.expected import ENDS
 from numalign.replay.recordings import Json
 from numalign.replay.settled import PodParts, settled
@@ -46,7 +47,7 @@ class _Comparison:
     """One scenario under way: who is admitted there and here, and why books differ."""
 
     def __init__(self, scenario: Json) -> None:
-        self._all_cpus = _all_cpus(scenario["node"])
+        self._node: Json = scenario["node"]
         self._recorded: set[str] = set()
         self._replayed: set[str] = set()
         self._parts_recorded = PodParts()
@@ -62,12 +63,13 @@ class _Comparison:
             case "admit":
                 yield from self._admission(path, step["pod"]["metadata"]["uid"], left, right)
                 return
+            case "device_list":
+                self._node = with_list(self._node, step)
             case "remove":
                 self._recorded.discard(step["pod_uid"])
                 self._replayed.discard(step["pod_uid"])
             case "restart":
-                if "machine" in (step.get("node_override") or {}):
-                    self._all_cpus = _all_cpus(step["node_override"])
+                self._node = {**self._node, **(step.get("node_override") or {})}
                 for index, (there, here) in enumerate(
                     zip(left["readmit"], right["readmit"], strict=False)
                 ):
@@ -91,6 +93,8 @@ class _Comparison:
         there, here = left["expect"], right["expect"]
         kept = bool(right.get("kept", False))
         cause = JUDGED_AGAIN if kept else self._cause
+        if not kept:
+            cause = admission_cause(left, right, misplaced(self._node)) or cause
         self._note(self._recorded, self._parts_recorded, uid, there)
         self._note(self._replayed, self._parts_replayed, uid, here)
         if "default_cpus" not in there or "default_cpus" not in here:
@@ -137,7 +141,7 @@ class _Comparison:
         recorded, replayed = settled(
             (left, self._parts_recorded), (right, self._parts_replayed), both
         )
-        books = BookPair(recorded, replayed, self._all_cpus, self._parts_recorded)
+        books = BookPair(recorded, replayed, _all_cpus(self._node), self._parts_recorded)
         inherited, self._cause = cause or self._cause, None
         for difference in differences(recorded, replayed, path):
             why = books.cause(difference) or inherited

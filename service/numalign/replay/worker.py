@@ -20,6 +20,7 @@ from numalign.replay.real_plugins import PluginProcess, RealPlugins, without_rpc
 from numalign.replay.recordings import Kind, Recording
 from numalign.replay.report import Result
 from numalign.replay.scenario import replay_scenario
+from numalign.replay.static_devices import StaticDevices
 from numalign.replay.unit.runner import replay_unit
 
 _MEMORY = Path("/dev/shm")  # noqa: S108 - what is made there has a random name and is private
@@ -63,6 +64,7 @@ async def _replay_one(
             Processes(Path(directory)) if options.processes else InProcess(Path(directory))
         )
         if plugins is None:
-            return await replay_scenario(recording, driver, options.compatibility)
+            static = StaticDevices(driver, options.compatibility)
+            return await replay_scenario(recording, static, options.compatibility)
         real = RealPlugins(driver, plugins, Path(directory) / "dp", options.compatibility)
         return await replay_scenario(recording, real, options.compatibility, without_rpc_words)

@@ -91,8 +91,8 @@ def test_safe_differences_are_written_allowed_and_needed(tmp_path: Path) -> None
     safe: dict[str, Any] = {"compatibility": Compatibility.SAFE}
 
     assert run(tmp_path, refused, **safe, write_differences=rows)[0] == FAILED
-    code, lines = run(tmp_path, refused, **safe, differences_file=rows)
+    code, lines = run(tmp_path, refused, **safe, differences_files=[rows])
     assert (code, lines[-1]) == (PASSED, "0 passed, 0 failed, 1 excused")
     assert all("CPU-32" in line for line in lines[:-1])
-    assert run(tmp_path, refused, **safe, differences_file=none)[0] == FAILED
-    assert run(tmp_path, refused, differences_file=rows)[0] == FAILED
+    assert run(tmp_path, refused, **safe, differences_files=[none])[0] == FAILED
+    assert run(tmp_path, refused, differences_files=[rows])[0] == FAILED

@@ -46,14 +46,15 @@ from numalign.config.settings import Compatibility
 )
 @click.option(
     "--differences",
+    multiple=True,
     type=click.Path(path_type=Path),
-    help="With `safe`: the differences that are allowed, with their reasons.",
+    help="With `safe`: the differences that are allowed, with their reasons; may be repeated.",
 )
 @click.option(
     "--write-differences",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write those that have a known cause as a file for --differences.",
+    help="Write further ones that have a known cause as a file for --differences.",
 )
 @click.option(
     "--state-directory",
@@ -67,7 +68,7 @@ def replay(
     processes: bool,
     plugins: bool,
     jobs: int,
-    differences: Path | None,
+    differences: tuple[Path, ...],
     write_differences: Path | None,
     state_directory: Path | None,
 ) -> None:
@@ -87,7 +88,7 @@ def replay(
         processes=processes,
         plugins=plugins,
         jobs=jobs,
-        differences_file=differences,
+        differences_files=differences,
         output=sys.stdout,
         state_directory=state_directory,
         write_differences=write_differences,
