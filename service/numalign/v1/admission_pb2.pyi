@@ -49,7 +49,9 @@ class AdmitRequest(_message.Message):
 
     @_builtins.property
     def other_pods(self) -> _containers.RepeatedCompositeFieldContainer[_core_pb2.Pod]:
-        """Other pods on the node that numalign has not admitted itself; optional."""
+        """Other pods on the node that numalign has not admitted itself; optional. Of a pod that it has
+        admitted only the status counts: what its containers really use while a resize is under way.
+        """
 
     @_builtins.property
     def preempted_pod_uids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -93,12 +95,17 @@ class AdmitResponse(_message.Message):
     ALREADY_ADMITTED_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
+    HANDLER_REASON_FIELD_NUMBER: _builtins.int
+    RESIZE_PENDING_FIELD_NUMBER: _builtins.int
+    RESOURCES_FIELD_NUMBER: _builtins.int
     verdict: _types_pb2.Verdict.ValueType
     """The verdict."""
     handler: _builtins.str
     """The admit handler that refused or deferred; empty for an admission."""
     reason: _builtins.str
-    """The kubelet's reason, such as `TopologyAffinityError`; empty for an admission."""
+    """The kubelet's reason, such as `TopologyAffinityError`; empty for an admission. For a resize
+    it is `Infeasible` where it is rejected and `Deferred` where it may be granted later.
+    """
     message: _builtins.str
     """The kubelet's message; empty for an admission."""
     already_admitted: _builtins.bool
@@ -107,6 +114,10 @@ class AdmitResponse(_message.Message):
     """The node's revision after this decision."""
     dry_run: _builtins.bool
     """Whether nothing was kept because the caller only wanted to know."""
+    handler_reason: _builtins.str
+    """For a resize that is not granted: the refusing handler's own reason, such as `OutOfcpu`."""
+    resize_pending: _builtins.bool
+    """The pod as it was sent asks for other CPU or memory than it is allocated."""
     @_builtins.property
     def retry_after(self) -> _duration_pb2.Duration:
         """When to ask again; set for a deferral only."""
@@ -131,6 +142,10 @@ class AdmitResponse(_message.Message):
     def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What the caller should know all the same, such as a provider that was left out."""
 
+    @_builtins.property
+    def resources(self) -> _types_pb2.PodResources:
+        """What the pod is allocated: set for a resize, and where one is pending."""
+
     def __init__(
         self,
         *,
@@ -147,10 +162,13 @@ class AdmitResponse(_message.Message):
         already_admitted: _builtins.bool = ...,
         revision: _builtins.int = ...,
         dry_run: _builtins.bool = ...,
+        handler_reason: _builtins.str = ...,
+        resize_pending: _builtins.bool = ...,
+        resources: _types_pb2.PodResources | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["explanation", b"explanation", "pod_allocation", b"pod_allocation", "retry_after", b"retry_after"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["explanation", b"explanation", "pod_allocation", b"pod_allocation", "resources", b"resources", "retry_after", b"retry_after"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocations", b"allocations", "already_admitted", b"already_admitted", "dry_run", b"dry_run", "explanation", b"explanation", "handler", b"handler", "message", b"message", "pod_allocation", b"pod_allocation", "reason", b"reason", "retry_after", b"retry_after", "revision", b"revision", "verdict", b"verdict", "victims", b"victims", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocations", b"allocations", "already_admitted", b"already_admitted", "dry_run", b"dry_run", "explanation", b"explanation", "handler", b"handler", "handler_reason", b"handler_reason", "message", b"message", "pod_allocation", b"pod_allocation", "reason", b"reason", "resize_pending", b"resize_pending", "resources", b"resources", "retry_after", b"retry_after", "revision", b"revision", "verdict", b"verdict", "victims", b"victims", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -109,8 +109,9 @@ class AdmissionServicer:
     """
 
     def Admit(self, request, context):
-        """Decides on one pod. Asking again for an admitted pod with the same spec returns what it has;
-        with another spec it is FAILED_PRECONDITION. When it returns, the decision is on disk.
+        """Decides on one pod. Asking again for an admitted pod with the same spec returns what it has.
+        Where its CPU or memory changed, it returns that too and says that a resize is pending; where
+        anything else did, it is FAILED_PRECONDITION. When it returns, the decision is on disk.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -36,8 +36,9 @@ class AdmissionStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> AdmissionAsyncStub: ...
     Admit: _grpc.UnaryUnaryMultiCallable[_admission_pb2.AdmitRequest, _admission_pb2.AdmitResponse]
-    """Decides on one pod. Asking again for an admitted pod with the same spec returns what it has;
-    with another spec it is FAILED_PRECONDITION. When it returns, the decision is on disk.
+    """Decides on one pod. Asking again for an admitted pod with the same spec returns what it has.
+    Where its CPU or memory changed, it returns that too and says that a resize is pending; where
+    anything else did, it is FAILED_PRECONDITION. When it returns, the decision is on disk.
     """
     AdmitPods: _grpc.StreamStreamMultiCallable[_admission_pb2.AdmitPodsRequest, _admission_pb2.AdmitPodsResponse]
     """Decides on many pods in the order sent; answers come in the same order."""
@@ -78,8 +79,9 @@ class AdmissionAsyncStub(AdmissionStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Admit: _aio.UnaryUnaryMultiCallable[_admission_pb2.AdmitRequest, _admission_pb2.AdmitResponse]  # type: ignore[assignment]
-    """Decides on one pod. Asking again for an admitted pod with the same spec returns what it has;
-    with another spec it is FAILED_PRECONDITION. When it returns, the decision is on disk.
+    """Decides on one pod. Asking again for an admitted pod with the same spec returns what it has.
+    Where its CPU or memory changed, it returns that too and says that a resize is pending; where
+    anything else did, it is FAILED_PRECONDITION. When it returns, the decision is on disk.
     """
     AdmitPods: _aio.StreamStreamMultiCallable[_admission_pb2.AdmitPodsRequest, _admission_pb2.AdmitPodsResponse]  # type: ignore[assignment]
     """Decides on many pods in the order sent; answers come in the same order."""
@@ -123,8 +125,9 @@ class AdmissionServicer(metaclass=_abc_1.ABCMeta):
         request: _admission_pb2.AdmitRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_admission_pb2.AdmitResponse, _abc.Awaitable[_admission_pb2.AdmitResponse]]:
-        """Decides on one pod. Asking again for an admitted pod with the same spec returns what it has;
-        with another spec it is FAILED_PRECONDITION. When it returns, the decision is on disk.
+        """Decides on one pod. Asking again for an admitted pod with the same spec returns what it has.
+        Where its CPU or memory changed, it returns that too and says that a resize is pending; where
+        anything else did, it is FAILED_PRECONDITION. When it returns, the decision is on disk.
         """
 
     @_abc_1.abstractmethod

@@ -114,7 +114,8 @@ class TopologyManagerServicer:
     """
 
     def Admit(self, request, context):
-        """Decides on one pod and, unless it is a dry run, allocates and records it.
+        """Decides on one pod and, unless it is a dry run, allocates and records it. A resize that it
+        refuses is VERDICT_REJECTED with its own reason, and leaves the pod with what it has.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -36,7 +36,9 @@ class TopologyManagerStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> TopologyManagerAsyncStub: ...
     Admit: _grpc.UnaryUnaryMultiCallable[_topology_pb2.TopologyManagerAdmitRequest, _topology_pb2.TopologyManagerAdmitResponse]
-    """Decides on one pod and, unless it is a dry run, allocates and records it."""
+    """Decides on one pod and, unless it is a dry run, allocates and records it. A resize that it
+    refuses is VERDICT_REJECTED with its own reason, and leaves the pod with what it has.
+    """
     Release: _grpc.UnaryUnaryMultiCallable[_topology_pb2.TopologyManagerReleaseRequest, _topology_pb2.TopologyManagerReleaseResponse]
     """Gives back everything that a pod holds. NOT_FOUND for a pod that is not admitted."""
     Reconcile: _grpc.UnaryUnaryMultiCallable[_topology_pb2.TopologyManagerReconcileRequest, _topology_pb2.TopologyManagerReconcileResponse]
@@ -74,7 +76,9 @@ class TopologyManagerAsyncStub(TopologyManagerStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Admit: _aio.UnaryUnaryMultiCallable[_topology_pb2.TopologyManagerAdmitRequest, _topology_pb2.TopologyManagerAdmitResponse]  # type: ignore[assignment]
-    """Decides on one pod and, unless it is a dry run, allocates and records it."""
+    """Decides on one pod and, unless it is a dry run, allocates and records it. A resize that it
+    refuses is VERDICT_REJECTED with its own reason, and leaves the pod with what it has.
+    """
     Release: _aio.UnaryUnaryMultiCallable[_topology_pb2.TopologyManagerReleaseRequest, _topology_pb2.TopologyManagerReleaseResponse]  # type: ignore[assignment]
     """Gives back everything that a pod holds. NOT_FOUND for a pod that is not admitted."""
     Reconcile: _aio.UnaryUnaryMultiCallable[_topology_pb2.TopologyManagerReconcileRequest, _topology_pb2.TopologyManagerReconcileResponse]  # type: ignore[assignment]
@@ -115,7 +119,9 @@ class TopologyManagerServicer(metaclass=_abc_1.ABCMeta):
         request: _topology_pb2.TopologyManagerAdmitRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_topology_pb2.TopologyManagerAdmitResponse, _abc.Awaitable[_topology_pb2.TopologyManagerAdmitResponse]]:
-        """Decides on one pod and, unless it is a dry run, allocates and records it."""
+        """Decides on one pod and, unless it is a dry run, allocates and records it. A resize that it
+        refuses is VERDICT_REJECTED with its own reason, and leaves the pod with what it has.
+        """
 
     @_abc_1.abstractmethod
     def Release(

@@ -30,7 +30,9 @@ class _OperationEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Operation.V
     OPERATION_ADD: _Operation.ValueType  # 1
     """The pod is new on the node, or is asked about again."""
     OPERATION_RESIZE: _Operation.ValueType  # 2
-    """The resources of a pod that is admitted are to change in place."""
+    """The CPU or memory of a pod that is admitted is to change in place. NOT_FOUND for a pod that
+    is not admitted, FAILED_PRECONDITION where anything else of its resources is another.
+    """
 
 class Operation(_Operation, metaclass=_OperationEnumTypeWrapper):
     """What an Admit call asks for."""
@@ -40,7 +42,9 @@ OPERATION_UNSPECIFIED: Operation.ValueType  # 0
 OPERATION_ADD: Operation.ValueType  # 1
 """The pod is new on the node, or is asked about again."""
 OPERATION_RESIZE: Operation.ValueType  # 2
-"""The resources of a pod that is admitted are to change in place."""
+"""The CPU or memory of a pod that is admitted is to change in place. NOT_FOUND for a pod that
+is not admitted, FAILED_PRECONDITION where anything else of its resources is another.
+"""
 Global___Operation: _TypeAlias = Operation  # noqa: Y015
 
 class _ExplainLevel:
@@ -1159,6 +1163,136 @@ class AdmittedContainer(_message.Message):
 Global___AdmittedContainer: _TypeAlias = AdmittedContainer  # noqa: Y015
 
 @_typing.final
+class ResourceAmounts(_message.Message):
+    """Requests and limits by resource name, as quantities such as `500m` or `1Gi`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class RequestsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class LimitsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    REQUESTS_FIELD_NUMBER: _builtins.int
+    LIMITS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def requests(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """The least that is needed."""
+
+    @_builtins.property
+    def limits(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """The most that may be used."""
+
+    def __init__(
+        self,
+        *,
+        requests: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        limits: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limits", b"limits", "requests", b"requests"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResourceAmounts: _TypeAlias = ResourceAmounts  # noqa: Y015
+
+@_typing.final
+class ContainerResources(_message.Message):
+    """What one container is allocated."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTAINER_FIELD_NUMBER: _builtins.int
+    AMOUNTS_FIELD_NUMBER: _builtins.int
+    container: _builtins.str
+    """Container name."""
+    @_builtins.property
+    def amounts(self) -> Global___ResourceAmounts:
+        """Its requests and limits."""
+
+    def __init__(
+        self,
+        *,
+        container: _builtins.str = ...,
+        amounts: Global___ResourceAmounts | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["amounts", b"amounts"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["amounts", b"amounts", "container", b"container"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ContainerResources: _TypeAlias = ContainerResources  # noqa: Y015
+
+@_typing.final
+class PodResources(_message.Message):
+    """What a pod was admitted with, or was last resized to. It may differ from what the pod's spec
+    asks for by now: then a resize is pending.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTAINERS_FIELD_NUMBER: _builtins.int
+    POD_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def containers(self) -> _containers.RepeatedCompositeFieldContainer[Global___ContainerResources]:
+        """Every container whose resources can change while the pod lives, init containers first."""
+
+    @_builtins.property
+    def pod(self) -> Global___ResourceAmounts:
+        """The pod-level section; unset if the pod has none."""
+
+    def __init__(
+        self,
+        *,
+        containers: _abc.Iterable[Global___ContainerResources] | None = ...,
+        pod: Global___ResourceAmounts | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["pod", b"pod"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["containers", b"containers", "pod", b"pod"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PodResources: _TypeAlias = PodResources  # noqa: Y015
+
+@_typing.final
 class AdmissionRecord(_message.Message):
     """A pod that is admitted, as recorded."""
 
@@ -1175,6 +1309,7 @@ class AdmissionRecord(_message.Message):
     CONFIG_GENERATION_FIELD_NUMBER: _builtins.int
     CONTAINERS_FIELD_NUMBER: _builtins.int
     PROBLEMS_FIELD_NUMBER: _builtins.int
+    RESOURCES_FIELD_NUMBER: _builtins.int
     pod_uid: _builtins.str
     """Pod UID."""
     namespace: _builtins.str
@@ -1205,6 +1340,10 @@ class AdmissionRecord(_message.Message):
     def problems(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What it was given and has lost since, such as CPUs that are reserved now; a sentence each."""
 
+    @_builtins.property
+    def resources(self) -> Global___PodResources:
+        """The requests and limits that are allocated to it."""
+
     def __init__(
         self,
         *,
@@ -1219,10 +1358,11 @@ class AdmissionRecord(_message.Message):
         config_generation: _builtins.int = ...,
         containers: _abc.Iterable[Global___AdmittedContainer] | None = ...,
         problems: _abc.Iterable[_builtins.str] | None = ...,
+        resources: Global___PodResources | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["pod_allocation", b"pod_allocation"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["pod_allocation", b"pod_allocation", "resources", b"resources"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocations", b"allocations", "config_generation", b"config_generation", "containers", b"containers", "name", b"name", "namespace", b"namespace", "owner", b"owner", "pod_allocation", b"pod_allocation", "pod_uid", b"pod_uid", "problems", b"problems", "qos_class", b"qos_class", "revision", b"revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocations", b"allocations", "config_generation", b"config_generation", "containers", b"containers", "name", b"name", "namespace", b"namespace", "owner", b"owner", "pod_allocation", b"pod_allocation", "pod_uid", b"pod_uid", "problems", b"problems", "qos_class", b"qos_class", "resources", b"resources", "revision", b"revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
