@@ -20,6 +20,7 @@ INTERFACES = {
     "deviceplugin_v1beta1": "numalign.kube.deviceplugin.v1beta1.api_pb2",
     "pluginregistration_v1": "numalign.kube.pluginregistration.v1.api_pb2",
 }
+SUBSETS = {"nri_v1alpha1": "numalign.kube.nri.v1alpha1.api_pb2"}
 
 
 def rows(name: str, *kinds: str) -> set[tuple[str, ...]]:
@@ -56,8 +57,11 @@ def kind(field: FieldDescriptor) -> str:
         FieldDescriptor.TYPE_STRING: "string",
         FieldDescriptor.TYPE_INT32: "int32",
         FieldDescriptor.TYPE_INT64: "int64",
+        FieldDescriptor.TYPE_UINT32: "uint32",
+        FieldDescriptor.TYPE_UINT64: "uint64",
     }
-    name = scalars[field.type] if message is None else message.full_name
+    named = message if message is not None else field.enum_type
+    name = scalars[field.type] if named is None else named.full_name
     return f"repeated {name}" if field.is_repeated else name
 
 
@@ -66,6 +70,20 @@ def test_interface_is_that_of_the_wire(name: str) -> None:
     module: ModuleType = importlib.import_module(INTERFACES[name])
 
     assert rows(name, "field", "message", "rpc") == described(module.DESCRIPTOR)
+
+
+@pytest.mark.parametrize("name", SUBSETS)
+def test_subset_says_nothing_that_the_wire_does_not(name: str) -> None:
+    module: ModuleType = importlib.import_module(SUBSETS[name])
+    numbers = {
+        ("enum", enum.full_name, str(value.number), value.name, "")
+        for enum in module.DESCRIPTOR.enum_types_by_name.values()
+        for value in enum.values
+    }
+    on_the_wire = rows(name, "field", "message", "enum")
+
+    assert described(module.DESCRIPTOR) <= on_the_wire
+    assert numbers <= on_the_wire
 
 
 def test_all_generated_modules_live_in_one_process() -> None:

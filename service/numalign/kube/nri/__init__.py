@@ -1,0 +1,1 @@
+"""The Node Resource Interface of container runtimes, as plugins speak it."""

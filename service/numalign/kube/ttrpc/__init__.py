@@ -1,0 +1,1 @@
+"""ttrpc, which containerd speaks with its plugins."""

@@ -1,0 +1,1 @@
+"""Generated code of its messages, package `ttrpc`."""
