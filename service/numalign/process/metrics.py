@@ -16,7 +16,11 @@ from numalign.telemetry.metrics import Metrics, MetricSpec
 _ALIGNMENT = kubelet_metrics.alignment(numa=True, static_cpu=True)
 
 PUBLISHED: Mapping[Service, tuple[MetricSpec, ...]] = {
-    Service.ADMISSION: (*kubelet_metrics.ADMISSION, *kubelet_metrics.POD_RESOURCES),
+    Service.ADMISSION: (
+        *kubelet_metrics.ADMISSION,
+        *kubelet_metrics.POD_RESOURCES,
+        *own_metrics.ADMIT_HANDLERS,
+    ),
     Service.TOPOLOGY: (
         *kubelet_metrics.TOPOLOGY,
         *_ALIGNMENT,

@@ -51,6 +51,17 @@ DECISIONS = (
 )
 """Of the Topology Manager."""
 
+ADMIT_HANDLERS = (
+    MetricSpec(
+        name="numalign_admit_handler_duration_seconds",
+        kind=Kind.HISTOGRAM,
+        help="Seconds that a call to an admit handler of others took, and how it ended",
+        labels=("handler", "end"),
+        buckets=_CALL_SECONDS,
+    ),
+)
+"""Of the Admission service."""
+
 DEVICE_PLUGINS = (
     MetricSpec(
         name="numalign_device_plugin_odd_devices_total",
@@ -100,6 +111,7 @@ def all_metrics() -> tuple[MetricSpec, ...]:
         *kubelet_metrics.DEVICE,
         *kubelet_metrics.POD_RESOURCES,
         *kubelet_metrics.RESOURCE_MANAGER,
+        *ADMIT_HANDLERS,
         *DECISIONS,
         *DEVICE_PLUGINS,
         *STORE,

@@ -39,6 +39,18 @@ class NodeFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """The serialised pod and Node object, for handlers that read these themselves.
+
+    `node` is empty where no Node object is known. `dry_run`: the caller only wants to know.
+    """
+
+    pod: bytes = b""
+    node: bytes = b""
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """One pod to decide on (ADM-6, DES-1).
 
@@ -54,22 +66,34 @@ class Question:
     allocation: PodAllocation | None = None
     devices: DeviceCounts = NO_DEVICES
     usage: NodeUsage | None = None
+    sent: Sent = Sent()
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A handler's verdict, and the pods that must end for it, in the order to end them."""
+    """A handler's verdict, and the pods that must end for it, in the order to end them.
+
+    With `retry_after` a refusal is none: it is too early, and the pod is asked about again
+    after so many seconds. `warnings` are for the caller, whatever becomes of the pod.
+    """
 
     verdict: Verdict
     victims: tuple[AdmitPod, ...] = ()
+    retry_after: float | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """One step of a chain, by the name that an answer gives it."""
+    """One step of a chain, by the name that an answer gives it.
+
+    A remote one is asked outside this process. It may raise Unavailable: then there is no
+    decision, so nothing may have been allocated when it is asked.
+    """
 
     name: str
     ask: Callable[[Question], Awaitable[Answer]]
+    is_remote: bool = False
 
 
 def deciding(name: str, decide: Callable[[Question], Answer | Verdict]) -> Handler:

@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from numalign.admission.chain.built_in import Chain
-from numalign.admission.chain.question import Handler, Question
+from numalign.admission.chain.question import Answer, Handler, Question
 from numalign.admission.handlers.admit_pod import AdmitPod
 from numalign.admission.handlers.predicates import DeviceCounts
 from numalign.admission.handlers.verdict import ADMITTED, Verdict
@@ -62,14 +62,17 @@ class Outcome(Generic[R_co]):
     """The end of a walk.
 
     `handler` refused or deferred, with this verdict; empty for an admission. `victims` are to
-    end first. `response` is the Topology Manager's where it decided the matter.
+    end first. `retry_after` are the seconds to wait where the handler says so. `response` is
+    the Topology Manager's where it decided the matter. `warnings` come from all that were asked.
     """
 
     end: End
     handler: str = ""
     verdict: Verdict = ADMITTED
     victims: tuple[AdmitPod, ...] = ()
+    retry_after: float | None = None
     response: R_co | None = None
+    warnings: tuple[str, ...] = ()
 
 
 Walk: TypeAlias = Callable[[Chain, Question, TopologyPort[R]], Awaitable[Outcome[R]]]
@@ -83,23 +86,24 @@ async def allocate_last(chain: Chain, question: Question, topology: TopologyPort
     costs a call, so it is made only where another handler refuses or names victims, or where
     the fit depends on the devices that the pod would get.
     """
-    stopped: Outcome[R] | None = await _walk(chain.before, question)
+    asked = _Asked()
+    stopped: Outcome[R] | None = await _walk(chain.before, question, asked)
     if stopped is not None:
-        return stopped
+        return asked.told(stopped)
     tried: Allocated[R] | None = None
     if _asks_for_devices(question.pod):
         tried = await topology.allocate(dry_run=True)
         if tried.end is not End.ADMITTED:
-            return _decided(tried)
+            return asked.told(_decided(tried))
         question = replace(question, devices=tried.devices)
-    stopped = await _walk(chain.behind, question, spare_victims=True)
+    stopped = await _walk(chain.behind, question, asked, spare_victims=True)
     if stopped is None:
-        stopped = await _walk(chain.soft, question, End.DEFERRED)
+        stopped = await _walk(chain.soft, question, asked, End.DEFERRED)
     if stopped is None:
-        return _decided(await topology.allocate(dry_run=False))
+        return asked.told(_decided(await topology.allocate(dry_run=False)))
     if tried is None:
         tried = await topology.allocate(dry_run=True)
-    return stopped if tried.end is End.ADMITTED else _decided(tried)
+    return asked.told(stopped if tried.end is End.ADMITTED else _decided(tried))
 
 
 async def allocate_in_place(
@@ -108,23 +112,53 @@ async def allocate_in_place(
     """Allocate where the kubelet does; what is allocated stays, whoever refuses behind it.
 
     Victims are named as soon as they are found, although a later handler may refuse the pod.
+    Remote handlers behind the allocation are asked before it, as they may fail; what they say
+    counts in their place.
     """
-    stopped: Outcome[R] | None = await _walk(chain.before, question)
+    asked = _Asked()
+    stopped: Outcome[R] | None = await _walk(chain.before, question, asked)
     if stopped is not None:
-        return stopped
+        return asked.told(stopped)
+    remote = [handler for handler in (*chain.behind, *chain.soft) if handler.is_remote]
+    if remote:
+        early = question
+        if _asks_for_devices(question.pod):
+            tried = await topology.allocate(dry_run=True)
+            early = replace(question, devices=tried.devices)
+        for handler in remote:
+            await asked.answer(handler, early)
     allocated = await topology.allocate(dry_run=False)
     if allocated.end is not End.ADMITTED:
-        return _decided(allocated)
+        return asked.told(_decided(allocated))
     question = replace(question, devices=allocated.devices)
-    stopped = await _walk(chain.behind, question)
+    stopped = await _walk(chain.behind, question, asked)
     if stopped is None:
-        stopped = await _walk(chain.soft, question, End.DEFERRED)
-    return _decided(allocated) if stopped is None else stopped
+        stopped = await _walk(chain.soft, question, asked, End.DEFERRED)
+    return asked.told(_decided(allocated) if stopped is None else stopped)
+
+
+class _Asked:
+    """What handlers answered during one walk; nobody is asked twice."""
+
+    def __init__(self) -> None:
+        self._answers: dict[str, Answer] = {}
+
+    async def answer(self, handler: Handler, question: Question) -> Answer:
+        known = self._answers.get(handler.name)
+        if known is None:
+            known = self._answers[handler.name] = await handler.ask(question)
+        return known
+
+    def told(self, outcome: Outcome[R]) -> Outcome[R]:
+        """The outcome with the warnings of all that were asked."""
+        warnings = tuple(w for answer in self._answers.values() for w in answer.warnings)
+        return replace(outcome, warnings=warnings) if warnings else outcome
 
 
 async def _walk(
     handlers: Iterable[Handler],
     question: Question,
+    asked: _Asked,
     end: End = End.REJECTED,
     *,
     spare_victims: bool = False,
@@ -135,9 +169,14 @@ async def _walk(
     """
     named: Outcome[R] | None = None
     for handler in handlers:
-        answer = await handler.ask(question)
+        answer = await asked.answer(handler, question)
         if not answer.verdict.admit:
-            return Outcome(end=end, handler=handler.name, verdict=answer.verdict)
+            return Outcome(
+                end=end if answer.retry_after is None else End.DEFERRED,
+                handler=handler.name,
+                verdict=answer.verdict,
+                retry_after=answer.retry_after,
+            )
         if answer.victims and named is None:
             named = Outcome(end=End.DEFERRED, handler=handler.name, victims=answer.victims)
             if not spare_victims:
