@@ -1,22 +1,11 @@
-"""A provider's books in two phases: what is final, what is prepared, what is only tried.
+"""A provider's books: they are decided on one call at a time, and kept.
 
 The ledger owns the state; engines decide over it, servicers carry messages to it, the store
-makes it durable. One admission is open at a time, since the Topology Manager decides one at a
-time and delivers each outcome before the next begins. Phases of an admission here:
+makes it durable. What each step makes of the books is in `phases`; here it is put into force:
 
-    (nothing) --hints, allocate--> tentative --last allocate--> prepared --commit--> final
-        ^                              |                            |
-        +------------- abort ----------+----------- abort ----------+
-
-Invariants:
 - what is tentative is in no file and in no answer of `state`;
 - a prepared part is on disk together with the state before it, so that an abort restores
   exactly what was there, whoever restarts in between;
-- after a start with prepared parts nothing is decided until the Topology Manager has said
-  which of them were committed (presumed abort: the others are dropped, unless the Topology
-  Manager has lost its record and cannot know);
-- an admission that was opened and never prepared ends when another one opens;
-- an admission that is over stays over: a call that comes late for it is refused;
 - memory changes first and the file follows in the same order, so that a call that is given up
   while the file is being written leaves both with the same story. A file that refuses the
   change takes it back from memory.
@@ -25,9 +14,7 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from numalign.errors import StateError, Unavailable
@@ -38,41 +25,17 @@ from numalign.provider.cleanup import Active, Cleanup
 from numalign.provider.engine import (
     Allocated,
     Engine,
+    Hinted,
     Lost,
     Preparation,
     Recorded,
     Started,
 )
+from numalign.provider.phases import Phases, Prepared, Standing
 from numalign.provider.values import ResourceFacts
 from numalign.store.provider_store import ProviderStore
 
 S = TypeVar("S")
-
-_OVER_KEPT = 64
-"""How many admissions that are over are remembered: far more than can be late at once."""
-
-
-@dataclass(slots=True)
-class _Tentative(Generic[S]):
-    admission_id: AdmissionId
-    pod_uid: PodUid
-    state: S
-
-
-@dataclass(slots=True)
-class _Prepared(Generic[S]):
-    pod_uid: PodUid
-    before: S
-    before_payload: bytes
-
-
-@dataclass(slots=True)
-class _Books(Generic[S]):
-    state: S
-    payload: bytes
-    revision: int = 0
-    tentative: _Tentative[S] | None = None
-    prepared: dict[AdmissionId, _Prepared[S]] = field(default_factory=dict)
 
 
 class Ledger(Generic[S]):
@@ -83,17 +46,16 @@ class Ledger(Generic[S]):
         engine: Engine[S],
         store: ProviderStore,
         cleanup: Cleanup[S],
-        books: _Books[S],
+        phases: Phases[S],
         reports: tuple[str, ...],
     ) -> None:
         self._engine = engine
         self._store = store
         self._cleanup = cleanup
-        self._books = books
+        self._phases = phases
+        self._revision = 0
         self._lock = asyncio.Lock()
         self._changed = asyncio.Event()
-        self._in_doubt = bool(books.prepared)
-        self._over: deque[AdmissionId] = deque(maxlen=_OVER_KEPT)
         self._fitted = 0
         self.reports = reports
 
@@ -110,44 +72,36 @@ class Ledger(Generic[S]):
     @property
     def state(self) -> S:
         """The books as they stand: final and prepared parts, nothing tentative."""
-        return self._books.state
+        return self._phases.books.state
 
     @property
     def revision(self) -> int:
         """Counts up at every change of `state` since the start."""
-        return self._books.revision
+        return self._revision
 
     @property
     def settled(self) -> bool:
         """Whether all of `state` is final: no outcome of an admission is waited for."""
-        return not self._books.prepared
+        return not self._phases.prepared
 
     async def wait_settled(self, seen: int) -> int:
         """Wait until `state` is settled at another revision than `seen`; the new revision."""
-        while self._books.prepared or self._books.revision == seen:
+        while self._phases.prepared or self._revision == seen:
             await self._changed.wait()
-        return self._books.revision
+        return self._revision
 
     async def hints(
         self, admission_id: AdmissionId, pod: Pod, container: Container | None
     ) -> ProviderHints:
         """Hints for one container, or (None) for the pod; opens the admission if need be."""
         async with self._lock:
-            tentative = self._open(admission_id, pod)
-            sources = self._cleanup.sources()
-            if container is None:
-                hinted = self._engine.pod_topology_hints(tentative.state, pod, sources)
-            else:
-                hinted = self._engine.topology_hints(tentative.state, pod, container, sources)
-            tentative.state = hinted.state
+            hinted = self._hinted(self._open(admission_id, pod), pod, container)
+            self._phases = self._phases.tried(hinted.state)
             return hinted.hints
 
     def basis(self, admission_id: AdmissionId) -> S:
         """The state that the admission's next call is decided on."""
-        tentative = self._books.tentative
-        if tentative is not None and tentative.admission_id == admission_id:
-            return tentative.state
-        return self._books.state
+        return self._phases.basis(admission_id)
 
     async def look(
         self, admission_id: AdmissionId, pod: Pod, container: Container | None
@@ -157,13 +111,8 @@ class Ledger(Generic[S]):
         For explanations: nothing is opened and nothing is kept, not even a clean-up.
         """
         async with self._lock:
-            self._refuse_in_doubt()
-            state = self.basis(admission_id)
-            sources = self._cleanup.sources()
-            if container is None:
-                hinted = self._engine.pod_topology_hints(state, pod, sources)
-            else:
-                hinted = self._engine.topology_hints(state, pod, container, sources)
+            self._phases.require_certainty()
+            hinted = self._hinted(self._phases.basis(admission_id), pod, container)
             return hinted.hints, self._engine.facts(hinted.state, pod, container)
 
     async def allocate(
@@ -184,20 +133,20 @@ class Ledger(Generic[S]):
         for `seal`.
         """
         async with self._lock:
-            tentative = self._open(admission_id, pod)
+            state = self._open(admission_id, pod)
             sources = self._cleanup.sources()
             if container is None:
-                outcome = await self._engine.allocate_pod(tentative.state, pod, affinity, sources)
+                outcome = await self._engine.allocate_pod(state, pod, affinity, sources)
             else:
                 outcome = await self._engine.allocate(
-                    tentative.state, pod, container, affinity, sources, dry_run=dry_run
+                    state, pod, container, affinity, sources, dry_run=dry_run
                 )
-            tentative.state = outcome.state
+            self._phases = self._phases.tried(outcome.state)
             if outcome.failure is not None or not last or dry_run:
                 return outcome
             if outcome.unsealed and seal_later:
                 return outcome
-            sealed = await self._seal(tentative, pod)
+            sealed = await self._seal(admission_id, outcome.state, pod)
             return Allocated(
                 sealed.state, sealed.failure, outcome.plugin_calls + sealed.plugin_calls
             )
@@ -209,47 +158,47 @@ class Ledger(Generic[S]):
         Unavailable where the admission is not open.
         """
         async with self._lock:
-            tentative = self._books.tentative
-            if tentative is None or tentative.admission_id != admission_id:
+            if not self._phases.is_open(admission_id):
                 raise Unavailable(
                     f"provider {self._engine.name}: admission {admission_id} is not open"
                 )
-            return await self._seal(tentative, pod)
+            return await self._seal(admission_id, self._phases.basis(admission_id), pod)
 
     async def commit(self, admission_id: AdmissionId) -> None:
         """The admission is recorded: forget how to undo it."""
         async with self._lock:
-            self._over.append(admission_id)
-            if self._books.prepared.pop(admission_id, None) is not None:
-                self._wake()
+            prepared = admission_id in self._phases.prepared
+            self._become(self._phases.commit(admission_id))
+            if prepared:
                 await self._store.settle(admission_id, restore=False)
 
-    async def abort(self, admission_id: AdmissionId, *, keep: bool) -> None:
-        """The admission is off. `keep` leaves what was taken to a later clean-up."""
+    async def abort(
+        self, admission_id: AdmissionId, *, keep: bool, pod_uid: PodUid | None = None
+    ) -> None:
+        """The admission is off. `keep` leaves what was taken to a later clean-up.
+
+        `pod_uid` is the admission's pod, for a provider that was not asked before it was refused.
+        """
         async with self._lock:
-            self._over.append(admission_id)
-            tentative = self._books.tentative
-            if tentative is not None and tentative.admission_id == admission_id:
-                self._books.tentative = None
-                self._wake()
-                self._close(tentative.pod_uid, keep=keep)
-                if keep:
-                    await self._replace(tentative.state)
-            prepared = self._books.prepared.pop(admission_id, None)
-            if prepared is None:
-                return
-            self._close(prepared.pod_uid, keep=keep)
-            if keep:
-                self._wake()
-            else:
-                self._set(prepared.before, prepared.before_payload)
-            await self._store.settle(admission_id, restore=not keep)
+            before = self._phases
+            ended = before.part(admission_id)
+            self._become(before.commit(admission_id) if keep else before.abort(admission_id))
+            if ended is not None:
+                pod_uid = ended.pod_uid
+            if keep and pod_uid is not None:
+                self._cleanup.refused(pod_uid)
+            elif ended is not None:
+                self._cleanup.undone(ended.pod_uid)
+            if isinstance(ended, Prepared):
+                await self._store.settle(admission_id, restore=not keep)
+            elif ended is not None and keep:
+                await self._replace(ended.state)
 
     async def release(self, pod_uids: Iterable[PodUid]) -> None:
         """The pods ended."""
         async with self._lock:
-            self._refuse_in_doubt()
-            state = self._books.state
+            self._phases.require_certainty()
+            state = self.state
             for pod_uid in pod_uids:
                 state = self._cleanup.released(state, pod_uid)
             await self._replace(state)
@@ -269,29 +218,19 @@ class Ledger(Generic[S]):
         pod that holds too much is released when an agent has said what there is.
         """
         async with self._lock:
-            if self._books.tentative is not None:
-                self._over.append(self._books.tentative.admission_id)
-                self._books.tentative = None
-            for admission_id, part in reversed(tuple(self._books.prepared.items())):
-                drop = admission_id not in committed and not record_lost
-                if drop:
-                    self._set(part.before, part.before_payload)
-                del self._books.prepared[admission_id]
-                self._over.append(admission_id)
-                await self._store.settle(admission_id, restore=drop)
-            self._in_doubt = False
-            self._wake()
-            state, gone = self._cleanup.reconciled(
-                self._books.state, active, ready=ready, running=running
-            )
+            told, outcomes = self._phases.told(committed, record_lost=record_lost)
+            self._become(told)
+            for outcome in outcomes:
+                await self._store.settle(outcome.admission_id, restore=outcome.restore)
+            state, gone = self._cleanup.reconciled(self.state, active, ready=ready, running=running)
             await self._replace(state)
             return gone
 
     async def restore(self, pods: Iterable[Recorded]) -> tuple[tuple[PodUid, Lost], ...]:
         """Give pods back what the record says they have; what they cannot have, or lack."""
         async with self._lock:
-            self._refuse_in_doubt()
-            state = self._books.state
+            self._phases.require_certainty()
+            state = self.state
             lost: list[tuple[PodUid, Lost]] = []
             for recorded in pods:
                 restored = self._engine.restore(state, recorded)
@@ -313,7 +252,7 @@ class Ledger(Generic[S]):
 
     def fits(self, engine: Engine[S]) -> tuple[str, ...]:
         """What `change_engine` would report. Raises StartError where `engine` would refuse."""
-        return engine.start(self._engine.encode(self._books.state)).reports
+        return engine.start(self._engine.encode(self.state)).reports
 
     async def change_engine(self, engine: Engine[S]) -> tuple[str, ...]:
         """Decide by another engine from now on, over the same books fitted to it; reports.
@@ -324,33 +263,29 @@ class Ledger(Generic[S]):
         while True:
             changed = self._changed
             async with self._lock:
-                if self._books.tentative is None and not self._books.prepared:
+                if self._phases.tentative is None and not self._phases.prepared:
                     return await self._change_engine(engine)
             await changed.wait()
 
     async def prepare_container(self, pod: Pod, container: Container) -> Preparation:
         """What to apply to a container; a late allocation it makes is kept (DEV-40)."""
         async with self._lock:
-            self._refuse_in_doubt()
-            state, preparation = await self._engine.prepare_container(
-                self._books.state, pod, container
-            )
+            self._phases.require_certainty()
+            state, preparation = await self._engine.prepare_container(self.state, pod, container)
             await self._replace(state)
             return preparation
 
     async def add_container(self, pod: Pod, container: Container) -> None:
         """The container is about to start: what finished init containers held is freed."""
         async with self._lock:
-            self._refuse_in_doubt()
-            await self._replace(self._engine.add_container(self._books.state, pod, container))
+            self._phases.require_certainty()
+            await self._replace(self._engine.add_container(self.state, pod, container))
 
     async def remove_container(self, pod_uid: PodUid, container: str) -> None:
         """Give back what one container holds."""
         async with self._lock:
-            self._refuse_in_doubt()
-            await self._replace(
-                self._engine.remove_container(self._books.state, pod_uid, container)
-            )
+            self._phases.require_certainty()
+            await self._replace(self._engine.remove_container(self.state, pod_uid, container))
 
     async def facts_changed(self, noted: Callable[[S], S]) -> None:
         """The engine's facts about the machine changed: `noted` carries that into the state.
@@ -358,94 +293,76 @@ class Ledger(Generic[S]):
         An admission that is open keeps its tentative state; it decides over the new facts.
         """
         async with self._lock:
-            self._set(noted(self._books.state), self._books.payload)
-            payload = self._engine.encode(self._books.state)
-            if payload != self._books.payload:
+            books = self._phases.books
+            state = noted(books.state)
+            self._become(self._phases.standing(state, books.payload))
+            payload = self._engine.encode(state)
+            if payload != books.payload:
                 await self._store.save(payload)
-                self._books.payload = payload
+                self._phases = self._phases.standing(state, payload)
 
     async def _change_engine(self, engine: Engine[S]) -> tuple[str, ...]:
-        started = engine.start(self._engine.encode(self._books.state))
+        started = engine.start(self._engine.encode(self.state))
         payload = engine.encode(started.state)
-        if payload != self._books.payload:
+        if payload != self._phases.books.payload:
             await self._store.save(payload)
         self._engine = engine
         self._cleanup.change_engine(engine)
         self._fitted += 1
-        self._set(started.state, payload)
+        self._become(self._phases.standing(started.state, payload))
         self.note(started.reports)
         return started.reports
 
-    async def _seal(self, tentative: _Tentative[S], pod: Pod) -> Allocated[S]:
-        sealed = await self._engine.seal(tentative.state, pod)
-        tentative.state = sealed.state
+    def _hinted(self, state: S, pod: Pod, container: Container | None) -> Hinted[S]:
+        sources = self._cleanup.sources()
+        if container is None:
+            return self._engine.pod_topology_hints(state, pod, sources)
+        return self._engine.topology_hints(state, pod, container, sources)
+
+    async def _seal(self, admission_id: AdmissionId, state: S, pod: Pod) -> Allocated[S]:
+        sealed = await self._engine.seal(state, pod)
+        self._phases = self._phases.tried(sealed.state)
         if sealed.failure is None:
-            await self._prepare(tentative)
+            await self._prepare(admission_id, sealed.state, pod.uid)
         return sealed
 
-    def _open(self, admission_id: AdmissionId, pod: Pod) -> _Tentative[S]:
-        self._refuse_in_doubt()
-        tentative = self._books.tentative
-        if tentative is None or tentative.admission_id != admission_id:
-            if admission_id in self._books.prepared or admission_id in self._over:
-                raise Unavailable(f"provider {self._engine.name}: admission {admission_id} is over")
-            if tentative is not None:
-                self._over.append(tentative.admission_id)
-                self._cleanup.undone(tentative.pod_uid)
-            tentative = _Tentative(admission_id, pod.uid, self._books.state)
-            self._books.tentative = tentative
+    def _open(self, admission_id: AdmissionId, pod: Pod) -> S:
+        before = self._phases
+        self._phases = before.opened(admission_id, pod.uid)
+        if self._phases is not before:
+            if before.tentative is not None:
+                self._cleanup.undone(before.tentative.pod_uid)
             self._cleanup.admitting(pod)
-        return tentative
+        return self._phases.basis(admission_id)
 
-    def _close(self, pod_uid: PodUid, *, keep: bool) -> None:
-        if keep:
-            self._cleanup.refused(pod_uid)
-        else:
-            self._cleanup.undone(pod_uid)
-
-    def _refuse_in_doubt(self) -> None:
-        if self._in_doubt:
-            raise Unavailable(
-                f"provider {self._engine.name} restarted and waits to be told which "
-                "admissions were committed"
-            )
-
-    async def _prepare(self, tentative: _Tentative[S]) -> None:
-        books = self._books
-        admission_id = tentative.admission_id
-        before, before_payload = books.state, books.payload
-        after = self._engine.encode(tentative.state)
-        books.prepared[admission_id] = _Prepared(tentative.pod_uid, before, before_payload)
-        books.tentative = None
-        self._set(tentative.state, after)
+    async def _prepare(self, admission_id: AdmissionId, state: S, pod_uid: PodUid) -> None:
+        before = self._phases
+        payload = self._engine.encode(state)
+        self._become(before.prepare(payload))
         try:
-            await self._store.prepare(admission_id, tentative.pod_uid, before_payload, after)
+            await self._store.prepare(admission_id, pod_uid, before.books.payload, payload)
         except Exception:
-            del books.prepared[admission_id]
-            books.tentative = tentative
-            self._set(before, before_payload)
+            self._become(before)
             raise
 
     async def _replace(self, state: S) -> None:
-        before, before_payload = self._books.state, self._books.payload
-        if state is before:
+        before = self._phases
+        if state is before.books.state:
             return
         payload = self._engine.encode(state)
-        self._set(state, payload)
-        if payload != before_payload:
+        self._become(before.standing(state, payload))
+        if payload != before.books.payload:
             try:
                 await self._store.save(payload)
             except Exception:
-                self._set(before, before_payload)
+                self._become(before)
                 raise
 
-    def _set(self, state: S, payload: bytes) -> None:
-        self._books.state = state
-        self._books.payload = payload
-        self._books.revision += 1
-        self._wake()
-
-    def _wake(self) -> None:
+    def _become(self, phases: Phases[S]) -> None:
+        """Put `phases` into force, and wake whoever waits for other books or for an end."""
+        before, self._phases = self._phases, phases
+        if phases.books is not before.books:
+            self._revision += 1
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -460,13 +377,20 @@ async def open_ledger(engine: Engine[S], store: ProviderStore, cleanup: Cleanup[
     stored = await store.load()
     started = _started(engine, stored.payload)
     payload = engine.encode(started.state)
-    books: _Books[S] = _Books(started.state, payload)
+    prepared = {}
     for part in stored.prepared:
         before = _started(engine, part.before).state
-        books.prepared[part.admission_id] = _Prepared(part.pod_uid, before, engine.encode(before))
-    if payload != stored.payload and not stored.prepared:
+        standing = Standing(before, engine.encode(before))
+        prepared[part.admission_id] = Prepared(part.pod_uid, standing)
+    if payload != stored.payload and not prepared:
         await store.save(payload)
-    return Ledger(engine, store, cleanup, books, started.reports)
+    phases = Phases(
+        name=engine.name,
+        books=Standing(started.state, payload),
+        prepared=prepared,
+        in_doubt=bool(prepared),
+    )
+    return Ledger(engine, store, cleanup, phases, started.reports)
 
 
 def _started(engine: Engine[S], payload: bytes | None) -> Started[S]:

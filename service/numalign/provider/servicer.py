@@ -223,7 +223,11 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
     async def Abort(self, request: hp.AbortRequest, context: Context) -> hp.AbortResponse:
         """The admission is off."""
         keep = request.leftovers == hp.LEFTOVERS_KEEP
-        await self._ledger.abort(AdmissionId(request.admission_id), keep=keep)
+        await self._ledger.abort(
+            AdmissionId(request.admission_id),
+            keep=keep,
+            pod_uid=PodUid(request.pod_uid) if request.pod_uid else None,
+        )
         self._observer.changed(self._ledger.state)
         return hp.AbortResponse(instance_id=self._instance_id)
 

@@ -132,7 +132,7 @@ class Decider:
                 )
             response = await self._answer(call, result, fanout)
         except BaseException:
-            await carried_through(self._abort(fanout, admission_id, hp.LEFTOVERS_DROP))
+            await carried_through(self._abort(call, fanout, admission_id, hp.LEFTOVERS_DROP))
             raise
         if result.admitted and not call.dry_run:
             await carried_through(self._commit(call, fanout, admission_id, result, response))
@@ -178,7 +178,7 @@ class Decider:
         try:
             await self._records.admit(Admitted(admission_id, call.data, record))
         except BaseException:
-            await self._abort(fanout, admission_id, hp.LEFTOVERS_DROP)
+            await self._abort(call, fanout, admission_id, hp.LEFTOVERS_DROP)
             raise
         self._hints.put(pod.uid, result.affinities)
         self._picture.admitted(pod.uid)
@@ -199,16 +199,23 @@ class Decider:
             and not result.admitted
             and not result.keeps_nothing
         )
-        await self._abort(fanout, admission_id, hp.LEFTOVERS_KEEP if stays else hp.LEFTOVERS_DROP)
+        leftovers = hp.LEFTOVERS_KEEP if stays else hp.LEFTOVERS_DROP
+        await self._abort(call, fanout, admission_id, leftovers)
         if stays:
             self._hints.put(call.pod.uid, result.affinities)
             self._picture.gone(call.pod.uid)
             await self._records.release((call.pod.uid,))
 
     async def _abort(
-        self, fanout: Fanout, admission_id: AdmissionId, leftovers: hp.Leftovers.ValueType
+        self,
+        call: AdmitCall,
+        fanout: Fanout,
+        admission_id: AdmissionId,
+        leftovers: hp.Leftovers.ValueType,
     ) -> None:
-        request = hp.AbortRequest(admission_id=admission_id, leftovers=leftovers)
+        request = hp.AbortRequest(
+            admission_id=admission_id, leftovers=leftovers, pod_uid=call.pod.uid
+        )
         for handle in (*fanout.handles, *fanout.left_out):
             handle.deliver(bound(handle.stub.Abort, request, handle.timeout))
         await all_delivered((*fanout.handles, *fanout.left_out))

@@ -628,19 +628,23 @@ class AbortRequest(_message.Message):
 
     ADMISSION_ID_FIELD_NUMBER: _builtins.int
     LEFTOVERS_FIELD_NUMBER: _builtins.int
+    POD_UID_FIELD_NUMBER: _builtins.int
     admission_id: _builtins.str
     """The admission."""
     leftovers: Global___Leftovers.ValueType
     """What to do with what was taken."""
+    pod_uid: _builtins.str
+    """UID of its pod: a provider that was not asked yet has to know whom it concerns as well."""
     def __init__(
         self,
         *,
         admission_id: _builtins.str = ...,
         leftovers: Global___Leftovers.ValueType = ...,
+        pod_uid: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["admission_id", b"admission_id", "leftovers", b"leftovers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["admission_id", b"admission_id", "leftovers", b"leftovers", "pod_uid", b"pod_uid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

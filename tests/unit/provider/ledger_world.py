@@ -17,7 +17,7 @@ from numalign.model.hint import ProviderHints, TopologyHint
 from numalign.model.ids import AdmissionId, PodUid
 from numalign.model.numa_mask import NumaMask
 from numalign.model.pod import Container, Pod
-from numalign.provider.cleanup import EagerCleanup
+from numalign.provider.cleanup import Cleanup, EagerCleanup
 from numalign.provider.engine import (
     Allocated,
     Hinted,
@@ -143,14 +143,14 @@ class ListEngine:
 
 @asynccontextmanager
 async def ledger_in(
-    directory: Path, engine: ListEngine | None = None
+    directory: Path, engine: ListEngine | None = None, cleanup: Cleanup[State] | None = None
 ) -> AsyncIterator[tuple[Ledger[State], Database]]:
     """A ledger over a state file in `directory`; opened again, it is a restarted provider."""
     engine = engine or ListEngine()
     database = Database.open(directory, "list", report=print)
     try:
         store = ProviderStore(database, engine.name, durable=True)
-        yield await open_ledger(engine, store, EagerCleanup(engine)), database
+        yield await open_ledger(engine, store, cleanup or EagerCleanup(engine)), database
     finally:
         await database.close()
 

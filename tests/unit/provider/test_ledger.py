@@ -22,6 +22,7 @@ from tests.unit.provider.ledger_world import (
 
 from numalign.errors import StateError, Unavailable
 from numalign.model.ids import PodUid
+from numalign.provider.cleanup import LazyCleanup
 from numalign.provider.ledger import Ledger
 from numalign.provider.values import AllocationFailure
 
@@ -92,6 +93,17 @@ async def test_leftovers_stay_where_they_are_kept(tmp_path: Path) -> None:
         await ledger.abort(admission(2), keep=True)
         assert ledger.state == ("a", "b")
     assert await stored(tmp_path) == ("a", "b")
+
+
+async def test_a_pod_refused_before_it_was_asked_about_is_active_no_more(tmp_path: Path) -> None:
+    cleanup: LazyCleanup[State] = LazyCleanup()
+    async with ledger_in(tmp_path, cleanup=cleanup) as (ledger, _):
+        await told(ledger, active=("a", "b"))
+        # Judged again, and refused by a provider that was asked earlier.
+        await ledger.abort(admission(1), keep=True, pod_uid=PodUid("a"))
+        assert set(cleanup.sources().active or ()) == {"b"}
+        await ledger.abort(admission(2), keep=False, pod_uid=PodUid("b"))
+        assert set(cleanup.sources().active or ()) == {"b"}
 
 
 @pytest.mark.parametrize(
