@@ -28,19 +28,14 @@ from numalign.provider.messages import (
 )
 from numalign.provider.pod_cache import PodCache
 from numalign.provider.reconciliation import reconciled
+from numalign.provider.subject import about
 from numalign.provider.values import AllocationFailure
 from numalign.rpc.context import Context
-from numalign.telemetry import attributes
-from numalign.telemetry.logs import get_logger, log_fields
-from numalign.telemetry.tracing import active_tracer
 from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import hint_provider_pb2_grpc as hp_grpc
 from numalign.v1 import types_pb2 as pb
 
 S = TypeVar("S")
-
-_log = get_logger("provider")
-
 
 PreStart = Callable[[S, Pod, Container], Awaitable[None]]
 """Makes ready what a container needs; see `DeviceEngine.pre_start`. Raises NotPrepared."""
@@ -363,28 +358,7 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
         container: Container | None,
         affinity: TopologyHint | None = None,
     ) -> AbstractContextManager[None]:
-        """What a call is about, on its log lines and on its span."""
-        name = self._ledger.engine.name
-        fields = {
-            "provider": name,
-            "pod": f"{pod.namespace}/{pod.name}",
-            "pod_uid": pod.uid,
-        }
-        if container is not None:
-            fields["container"] = container.name
-        if admission_id is not None:
-            fields["admission_id"] = admission_id
-        tracer = active_tracer()
-        if tracer is not None:
-            tracer.annotate(attributes.pod_attributes(pod.uid, pod.namespace, pod.name))
-            tracer.annotate(
-                {attributes.PROVIDER: name, attributes.ADMISSION_ID: admission_id or ""}
-            )
-            if container is not None:
-                tracer.annotate({attributes.CONTAINER: container.name})
-            if affinity is not None:
-                tracer.annotate(attributes.affinity_attributes(affinity))
-        return log_fields(**fields)
+        return about(self._ledger.engine.name, admission_id, pod, container, affinity)
 
     def _holdings(self, state: S, pod_uid: PodUid) -> list[pb.ContainerAllocation]:
         return [holding_to_message(h) for h in self._ledger.engine.holdings(state, pod_uid)]
