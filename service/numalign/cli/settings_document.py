@@ -7,11 +7,15 @@ reading the document again gives the same settings.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from numalign.config.settings import (
     Address,
+    AdmissionSettings,
+    AdmitHandlerSettings,
     ConfigzSettings,
+    DevicePluginSettings,
     LimitSettings,
     ListenSettings,
     MachineFile,
@@ -76,9 +80,12 @@ def _extension(settings: Settings) -> dict[str, Any]:
         "secondOwner": settings.second_owner.value,
         "hostRoot": str(settings.host_root),
         "kubeletConfigz": _configz(settings.kubelet_configz),
+        **({} if settings.pod_resources is None else _pod_resources(settings.pod_resources)),
+        "admission": _admission(settings.admission),
         "endpoints": {service.value: str(path) for service, path in settings.endpoints.items()},
         "machine": _machine(settings.machine),
         "devices": [_resource(resource) for resource in settings.devices],
+        "devicePlugins": _device_plugins(settings.device_plugins),
         "nodeAllocatableReservation": reservation,
         "providers": [
             {
@@ -116,6 +123,50 @@ def _limits(limits: LimitSettings) -> dict[str, Any]:
         "callTimeout": _seconds(limits.call_timeout),
         "streamIdleTimeout": _seconds(limits.stream_idle_timeout),
     }
+
+
+def _pod_resources(socket: Path) -> dict[str, Any]:
+    return {"podResources": {"socket": str(socket)}}
+
+
+def _device_plugins(plugins: DevicePluginSettings) -> dict[str, Any]:
+    return {
+        "mode": plugins.mode.value,
+        "directory": str(plugins.directory),
+        "pluginsRegistry": _path(plugins.plugins_registry) or "",
+        "reportDeadline": _seconds(plugins.report_deadline),
+        "retryAfter": _seconds(plugins.retry_after),
+        "podResourcesSocket": str(plugins.pod_resources_socket),
+        "pollInterval": _seconds(plugins.poll_interval),
+    }
+
+
+def _admission(admission: AdmissionSettings) -> dict[str, Any]:
+    return _without_none(
+        {
+            "chain": admission.chain.value,
+            "node": _path(admission.node_file),
+            "declaredFeatures": list(admission.declared_features),
+            "nodeFs": str(admission.node_fs),
+            "imageFs": _path(admission.image_fs),
+            "handlers": [_handler(handler) for handler in admission.handlers],
+        }
+    )
+
+
+def _handler(handler: AdmitHandlerSettings) -> dict[str, Any]:
+    place = handler.place
+    return {
+        "name": handler.name,
+        "endpoint": str(handler.socket),
+        **({} if place is None else {place.position.value: place.handler}),
+        "timeout": _seconds(handler.timeout),
+        "failurePolicy": handler.failure_policy.value,
+    }
+
+
+def _path(path: Path | None) -> str | None:
+    return None if path is None else str(path)
 
 
 def _configz(configz: ConfigzSettings | None) -> dict[str, Any] | None:

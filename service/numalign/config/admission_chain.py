@@ -12,12 +12,13 @@ from pathlib import Path
 
 from numalign.admission.handlers.eviction_state import DEFAULT_TRANSITION_PERIOD
 from numalign.admission.handlers.eviction_thresholds import LINUX_DEFAULTS, EvictionOptions
+from numalign.config.admit_handlers import read_admit_handlers
 from numalign.config.settings import AdmissionSettings
 from numalign.document.duration import DurationSyntaxError, parse_duration
 from numalign.document.problems import Problems
 from numalign.document.section import Section, shown
 
-_KEYS = ("chain", "node", "declaredFeatures", "nodeFs", "imageFs")
+_KEYS = ("chain", "node", "declaredFeatures", "nodeFs", "imageFs", "handlers")
 _PODS = ("pods",)
 
 
@@ -33,16 +34,21 @@ class ChainKeys:
     shutdown_grace_period_by_pod_priority: tuple[tuple[int, float], ...]
 
 
-def read_admission(section: Section, base: Path) -> AdmissionSettings:
-    """The settings; mistakes are recorded in the problems of the section."""
+def read_admission(section: Section, base: Path, timeout: float) -> AdmissionSettings:
+    """The settings; mistakes are recorded in the problems of the section.
+
+    `timeout` is how many seconds a handler of others may take where it does not say.
+    """
     section.refuse_unknown(_KEYS)
     default = AdmissionSettings()
+    chain = section.choice("chain", default.chain)
     return AdmissionSettings(
-        chain=section.choice("chain", default.chain),
+        chain=chain,
         node_file=base / section.required_text("node") if "node" in section else None,
         declared_features=_texts(section, "declaredFeatures"),
         node_fs=_directory(section, "nodeFs") or default.node_fs,
         image_fs=_directory(section, "imageFs"),
+        handlers=read_admit_handlers(section, "handlers", chain, timeout),
     )
 
 

@@ -120,7 +120,7 @@ def read_extension(section: Section, defaults: Defaults) -> Extension:
         listen=read_listeners(section, "listen", defaults.base_directory),
         endpoints=endpoints,
         pod_resources=read_pod_resources(section, "podResources", runtime, endpoints),
-        admission=read_admission(section.section("admission"), defaults.base_directory),
+        admission=read_admission(section.section("admission"), defaults.base_directory, timeout),
         provider_directories=_directories(section, "providerDirectories"),
         second_owner=section.choice("secondOwner", SecondOwner.REFUSE),
         host_root=_directory(section, "hostRoot", Path("/")),

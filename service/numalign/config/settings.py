@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
 
+from numalign.admission.chain.place import Place
 from numalign.admission.chain.version import ChainVersion
 from numalign.model.feature_gates import FeatureGates
 from numalign.model.machine import Machine
@@ -220,11 +221,23 @@ class DevicePluginSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AdmitHandlerSettings:
+    """An admit handler of somebody else. `timeout` is in seconds; `place` None: the last one."""
+
+    name: str
+    socket: Path
+    timeout: float
+    failure_policy: FailurePolicy
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionSettings:
-    """The chain of admit handlers; it works once a Node object is known.
+    """The chain of admit handlers; the kubelet's work once a Node object is known.
 
     `node_file` holds a Node object to start with, None: it is set by a call. `image_fs` and
-    `node_fs` are directories on the filesystems of images and of pods.
+    `node_fs` are directories on the filesystems of images and of pods. `handlers` are those of
+    others.
     """
 
     chain: ChainVersion = ChainVersion.V1_36
@@ -232,6 +245,7 @@ class AdmissionSettings:
     declared_features: tuple[str, ...] = ()
     node_fs: Path = Path("/var/lib/kubelet")
     image_fs: Path | None = None
+    handlers: tuple[AdmitHandlerSettings, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,16 @@ numalign:
   hostRoot: /host
   kubeletConfigz: {url: "https://h/configz", tokenFile: /t, caFile: /ca}
   endpoints: {cpu: /run/other/cpu.sock}
+  podResources: {socket: /run/pods.sock}
+  devicePlugins: {pluginsRegistry: "", reportDeadline: 90s}
+  admission:
+    chain: v1.31
+    node: /etc/node.yaml
+    declaredFeatures: [A]
+    imageFs: /images
+    handlers:
+    - {name: first, endpoint: /run/a.sock, before: eviction, timeout: 1s, failurePolicy: Ignore}
+    - {name: second, endpoint: /run/b.sock}
   machine:
     numa_nodes:
     - {id: 0, memory_bytes: 1073741824, cores: [{id: 0, socket_id: 0, threads: [0, 1]}]}

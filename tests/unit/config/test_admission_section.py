@@ -8,10 +8,16 @@ from typing import Any
 
 import pytest
 
+from numalign.admission.chain.place import Place, Position
 from numalign.admission.chain.version import ChainVersion
 from numalign.admission.handlers.eviction_thresholds import LINUX_DEFAULTS
 from numalign.config.admission_chain import read_chain_keys
-from numalign.config.settings import AdmissionSettings, Settings
+from numalign.config.settings import (
+    AdmissionSettings,
+    AdmitHandlerSettings,
+    FailurePolicy,
+    Settings,
+)
 from numalign.document.problems import DocumentError
 
 Read = Callable[[str], Settings]
@@ -34,6 +40,92 @@ def test_every_key(settings: Read) -> None:
         node_fs=Path("/pods"),
         image_fs=Path("/images"),
     )
+
+
+def test_handlers_of_others(settings: Read) -> None:
+    handlers = """
+numalign:
+  providerTimeout: 3s
+  admission:
+    handlers:
+    - {name: quota, endpoint: "unix:/run/q.sock", replaces: predicates}
+    - name: late
+      endpoint: /run/l.sock
+      after: predicates
+      timeout: 500ms
+      failurePolicy: Ignore
+    - {name: last, endpoint: /run/z.sock}
+"""
+
+    assert settings(handlers).admission.handlers == (
+        AdmitHandlerSettings(
+            name="quota",
+            socket=Path("/run/q.sock"),
+            timeout=3.0,
+            failure_policy=FailurePolicy.FAIL,
+            place=Place(Position.REPLACES, "predicates"),
+        ),
+        AdmitHandlerSettings(
+            name="late",
+            socket=Path("/run/l.sock"),
+            timeout=0.5,
+            failure_policy=FailurePolicy.IGNORE,
+            place=Place(Position.AFTER, "predicates"),
+        ),
+        AdmitHandlerSettings(
+            name="last",
+            socket=Path("/run/z.sock"),
+            timeout=3.0,
+            failure_policy=FailurePolicy.FAIL,
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("handler", "problem"),
+    [
+        pytest.param("{endpoint: /s}", "[0].name: must be given", id="no name"),
+        pytest.param("{name: A, endpoint: /s}", "[0].name: must be lower case", id="odd name"),
+        pytest.param("{name: sysctl, endpoint: /s}", '[0].name: "sysctl" is taken', id="own name"),
+        pytest.param("{name: a}", "[0].endpoint: must be given", id="no socket"),
+        pytest.param("{name: a, endpoint: s}", "[0].endpoint: must be the absolute", id="relative"),
+        pytest.param("{name: a, endpoint: /s, timeout: 0s}", "[0].timeout: must be", id="no time"),
+        pytest.param(
+            "{name: a, endpoint: /s, failurePolicy: ignore}", "[0].failurePolicy", id="policy"
+        ),
+        pytest.param(
+            "{name: a, endpoint: /s, before: sysctl, after: sysctl}",
+            "[0].after: cannot be given together with before",
+            id="two places",
+        ),
+        pytest.param(
+            "{name: a, endpoint: /s, after: sysctls}",
+            '[0].after: there is no handler "sysctls"; there are resize-feasibility, eviction,',
+            id="no such place",
+        ),
+        pytest.param(
+            "{name: a, endpoint: /s, replaces: topology-manager}",
+            "[0].replaces: topology-manager allocates",
+            id="the Topology Manager",
+        ),
+        pytest.param("{name: a, endpoint: /s, socket: /s}", "[0].socket: unknown key", id="key"),
+        pytest.param("null", "[0]: must be a mapping, not null", id="null"),
+    ],
+)
+def test_what_is_wrong_with_a_handler_is_named(settings: Read, handler: str, problem: str) -> None:
+    with pytest.raises(DocumentError) as refused:
+        settings(f"numalign: {{admission: {{handlers: [{handler}]}}}}")
+
+    assert f"numalign.admission.handlers{problem}" in str(refused.value)
+
+
+def test_the_chain_of_a_version_decides_who_is_there(settings: Read) -> None:
+    """ADM-2: v1.31 has no handler for pod features."""
+    handler = "handlers: [{name: a, endpoint: /s, before: pod-features}]"
+
+    assert settings(f"numalign: {{admission: {{{handler}}}}}").admission.handlers
+    with pytest.raises(DocumentError, match='no handler "pod-features"'):
+        settings(f"numalign: {{admission: {{chain: v1.31, {handler}}}}}")
 
 
 @pytest.mark.parametrize(
