@@ -95,6 +95,25 @@ def test_cpus_and_memory_follow_the_devices_that_the_pod_has(
     assert [list(d.ids) for d in prepared.allocation.devices] == [[gpu]]
 
 
+def test_a_node_that_is_not_here_says_nothing(node: ServedNode, kubelet: FakeKubelet) -> None:
+    odd = [device(GPU, "minus", -1), device(GPU, "far", 7)]
+    kubelet.tell(odd, [holding("p", c=odd)])
+    kubelet.start()
+    node.start("all")
+
+    answer = node.admit(wants("p", 2))
+
+    (allocation,) = answer.allocations
+    assert answer.verdict == pb.VERDICT_ADMITTED
+    assert allocation.affinity.preferred
+    assert [(n.numa_node, list(n.ids)) for n in allocation.devices[0].by_numa_node] == [
+        (-1, ["far", "minus"])
+    ]
+    log = (node.directory / "all.log").read_text()
+    assert 'device \\"minus\\" is on NUMA node -1, which is not here' in log
+    assert 'device \\"far\\" is on NUMA node 7, which is not here' in log
+
+
 def test_a_pod_waits_until_the_kubelet_has_given_it_devices(
     node: ServedNode, kubelet: FakeKubelet
 ) -> None:

@@ -10,7 +10,10 @@ from numalign.device.engine import DeviceEngine
 from numalign.device.inventory import Inventory
 from numalign.device.kubelet.client import KubeletClient, open_kubelet
 from numalign.device.kubelet.engine import KubeletDeviceEngine
+from numalign.device.kubelet.judged import JudgedKubelet
 from numalign.device.kubelet.looking import KubeletLook, PollTimes
+from numalign.device.listing import Listed
+from numalign.device.observer import OddDevices
 from numalign.device.state import DeviceState
 from numalign.device.static_plugins import StaticPlugins
 from numalign.device.strategies import DeviceStrategies
@@ -25,8 +28,14 @@ _log = get_logger("kubelet-devices")
 class KubeletBackend:
     """One kubelet's pod resources socket."""
 
-    def __init__(self, settings: Settings, machine: Machine) -> None:
+    def __init__(
+        self, settings: Settings, machine: Machine, listed: Listed, odd_devices: OddDevices
+    ) -> None:
+        """`listed` says what counts of a device; `odd_devices` hears of the rest."""
         self._settings = settings.device_plugins
+        self._nodes = machine.node_ids()
+        self._listed = listed
+        self._odd_devices = odd_devices
         self._engine = KubeletDeviceEngine(
             machine,
             settings.gates,
@@ -68,7 +77,7 @@ class KubeletBackend:
                 _log.warning("the kubelet does not tell of its devices", socket=str(path), why=why)
 
         look = KubeletLook(
-            client,
+            JudgedKubelet(client, self._listed, self._nodes, self._odd_devices.told),
             self._engine,
             changed,
             heard,

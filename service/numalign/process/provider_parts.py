@@ -65,9 +65,15 @@ def build_memory_engine(context: ProviderContext) -> memory.MemoryEngine:
 def build_device_engine(context: ProviderContext) -> tuple[device.DeviceEngine, DeviceBackend]:
     """The device engine, and where its devices come from. Raises ConfigError."""
     if context.settings.device_plugins.mode is DeviceSource.OBSERVER:
+        from numalign.device.observer import OddDevices  # noqa: PLC0415 - memory
         from numalign.process.kubelet_backend import KubeletBackend  # noqa: PLC0415 - memory
 
-        kubelet = KubeletBackend(context.settings, context.machine)
+        kubelet = KubeletBackend(
+            context.settings,
+            context.machine,
+            context.strategies.plugin_host.listed,
+            OddDevices(context.metrics),
+        )
         return kubelet.engine, kubelet
     backend = device_backend(
         context.settings, context.machine, context.strategies.plugin_host, context.metrics

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from typing import TypeAlias
+from collections.abc import Collection
 
 from numalign.device.inventory import HEALTHY, Device
-from numalign.device.plugin_host.listing import Listing
+from numalign.device.listing import Listed
 from numalign.device.static_plugins import UNHEALTHY
 from numalign.model.ids import DeviceId
 from numalign.replay.recordings import Json
-
-Listed: TypeAlias = Callable[[Iterable[Device], Collection[int]], Listing]
-"""What of a list counts on a machine with these NUMA nodes."""
 
 
 def counted(entry: Json, listed: Listed, nodes: Collection[int]) -> tuple[Device, ...]:

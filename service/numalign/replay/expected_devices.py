@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from numalign.device.inventory import HEALTHY
-from numalign.replay.device_lists import Listed, counted
+from numalign.device.listing import Listed
+from numalign.replay.device_lists import counted
 from numalign.replay.recordings import Json
 from numalign.v1 import hint_provider_pb2 as hp
 

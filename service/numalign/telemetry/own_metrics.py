@@ -70,7 +70,7 @@ DEVICE_PLUGINS = (
         labels=("resource_name", "kind"),
     ),
 )
-"""Of the device provider, where device plugins register."""
+"""Of the device provider, where device plugins or a kubelet tell of devices."""
 
 STORE = (
     MetricSpec(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from numalign.device.plugin_host.listing import listed_as_sent, listed_safely
+from numalign.device.listing import listed_as_sent, listed_safely
 from numalign.replay.device_lists import counted_entry, misplaced, with_list
 
 GPU, NIC = "example.com/gpu", "example.com/nic"

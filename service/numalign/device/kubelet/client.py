@@ -83,7 +83,7 @@ def pod_from_message(message: v1.PodResources) -> ToldPod:
 
 
 def devices_from_messages(messages: Iterable[v1.ContainerDevices]) -> tuple[ToldDevice, ...]:
-    """Each id by itself, with the NUMA nodes of its entry; negative ones say nothing."""
+    """Each id by itself, with the NUMA nodes of its entry."""
     return tuple(
         ToldDevice(message.resource_name, DeviceId(device), _nodes(message))
         for message in messages
@@ -94,9 +94,7 @@ def devices_from_messages(messages: Iterable[v1.ContainerDevices]) -> tuple[Told
 def _nodes(message: v1.ContainerDevices) -> tuple[int, ...] | None:
     if not message.HasField("topology"):
         return None
-    nodes = tuple(node.ID for node in message.topology.nodes)
-    stated = tuple(node for node in nodes if node >= 0)
-    return stated if stated or not nodes else None
+    return tuple(node.ID for node in message.topology.nodes)
 
 
 async def _answer(call: Awaitable[T]) -> T:

@@ -120,6 +120,8 @@ def given(observation: Observation, key: PodKey, container: str) -> dict[str, De
         by_node = by_resource.setdefault(told.resource, {})
         for node in told.numa_nodes or (WITHOUT_TOPOLOGY,):
             by_node.setdefault(node, set()).add(told.id)
+    for by_node in by_resource.values():
+        _without_placed(by_node)
     return {
         resource: DeviceRecord(
             ids_by_node={node: tuple(sorted(ids)) for node, ids in sorted(by_node.items())},
@@ -127,6 +129,14 @@ def given(observation: Observation, key: PodKey, container: str) -> dict[str, De
         )
         for resource, by_node in sorted(by_resource.items())
     }
+
+
+def _without_placed(by_node: dict[int, set[DeviceId]]) -> None:
+    """Count a device that was also told on a node, on that node alone."""
+    nowhere = by_node.pop(WITHOUT_TOPOLOGY, set())
+    nowhere = nowhere.difference(*by_node.values())
+    if nowhere:
+        by_node[WITHOUT_TOPOLOGY] = nowhere
 
 
 def _add(listed: dict[DeviceId, Device], told: ToldDevice, health: str) -> None:

@@ -21,8 +21,7 @@ class PodKey(NamedTuple):
 class ToldDevice:
     """One device as told once; one on several NUMA nodes may be told several times.
 
-    `numa_nodes` None: without topology. Negative ids say nothing, and are left out by whoever
-    reads them.
+    `numa_nodes` None: without topology.
     """
 
     resource: str

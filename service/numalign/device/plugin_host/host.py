@@ -14,6 +14,7 @@ from pathlib import Path
 from google.protobuf.message import DecodeError
 
 from numalign.device.inventory import PluginOptions
+from numalign.device.listing import Oddity
 from numalign.device.plugin_host import texts, wire
 from numalign.device.plugin_host.changes import (
     Disconnected,
@@ -23,7 +24,6 @@ from numalign.device.plugin_host.changes import (
 )
 from numalign.device.plugin_host.client_table import ClientTable
 from numalign.device.plugin_host.connection import ConnectError, PluginConnection
-from numalign.device.plugin_host.listing import Oddity
 from numalign.device.plugin_host.newest import newest
 from numalign.device.plugin_host.observer import HostObserver
 from numalign.device.plugin_host.strategies import HostStrategies

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from numalign.device.plugin_host.listing import Oddity
+from numalign.device.listing import Oddity
+from numalign.device.observer import OddDevices
 from numalign.model.ids import PodUid
 from numalign.telemetry.logs import get_logger
 from numalign.telemetry.metrics import Metrics
@@ -44,7 +45,7 @@ class PluginObserver:
 
     def __init__(self, metrics: Metrics) -> None:
         self._registrations = metrics.counter("kubelet_device_plugin_registration_total")
-        self._oddities = metrics.counter("numalign_device_plugin_odd_devices_total")
+        self._odd_devices = OddDevices(metrics)
 
     def asked_to_register(self, resource: str) -> None:
         """Count it, before it is looked at."""
@@ -64,12 +65,7 @@ class PluginObserver:
 
     def odd_list(self, resource: str, oddities: Iterable[Oddity]) -> None:
         """Name each, and count by kind."""
-        found = list(oddities)
-        for oddity in found:
-            self._oddities.labels(resource, oddity.kind).inc()
-        _log.warning(
-            "device list has oddities", resource=resource, oddities=[odd.what for odd in found]
-        )
+        self._odd_devices.told(resource, oddities)
 
     def health_changed(self, pods: frozenset[PodUid]) -> None:
         """Name the pods."""

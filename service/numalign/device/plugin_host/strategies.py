@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from numalign.device.inventory import Device
+from numalign.device.listing import Listed, listed_as_sent, listed_safely
 from numalign.device.plugin_host.client_table import ClientTable, KubeletTable, SafeTable
-from numalign.device.plugin_host.listing import Listing, listed_as_sent, listed_safely
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +21,7 @@ class HostStrategies:
     """
 
     new_table: Callable[[], ClientTable[Any]]
-    listed: Callable[[Iterable[Device], Collection[int]], Listing]
+    listed: Listed
     waits_for_reports: bool
 
 

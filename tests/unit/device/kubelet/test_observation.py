@@ -58,6 +58,13 @@ def test_given_is_recorded_by_node() -> None:
     assert given(seen, PodKey("other", "p"), "c") == {}
 
 
+def test_a_device_told_with_and_without_a_node_is_recorded_on_the_node() -> None:
+    q = told_pod("q", {"c": (bare("a"), told("a", 1), bare("b"))})
+    seen = refreshed(Observation(), FOUR, (q,))
+
+    assert dict(given(seen, q.key, "c")[GPU].ids_by_node) == {-1: ("b",), 1: ("a",)}
+
+
 def test_a_resource_that_is_not_told_of_any_more_is_not_forgotten() -> None:
     seen = refreshed(refreshed(Observation(), FOUR, (P,)), (), ())
 

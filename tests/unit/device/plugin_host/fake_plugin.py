@@ -12,9 +12,9 @@ from typing import Any
 
 from grpc import StatusCode, aio
 
+from numalign.device.listing import Oddity
 from numalign.device.plugin_host.changes import InventoryChange, Listed
 from numalign.device.plugin_host.host import PluginHost
-from numalign.device.plugin_host.listing import Oddity
 from numalign.device.plugin_host.strategies import SAFE, HostStrategies
 from numalign.kube.deviceplugin.v1beta1 import api_pb2 as dp
 from numalign.kube.deviceplugin.v1beta1 import api_pb2_grpc as dp_grpc

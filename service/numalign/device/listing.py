@@ -6,8 +6,9 @@ tells of the oddities.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from numalign.device.inventory import Device
 
@@ -32,6 +33,10 @@ class Listing:
 
     devices: tuple[Device, ...]
     oddities: tuple[Oddity, ...] = ()
+
+
+Listed: TypeAlias = Callable[[Iterable[Device], Collection[int]], Listing]
+"""What of a list counts on a machine with these NUMA nodes."""
 
 
 def listed_as_sent(devices: Iterable[Device], nodes: Collection[int]) -> Listing:  # noqa: ARG001 - nothing is judged

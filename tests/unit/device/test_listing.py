@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.unit.device.device_world import bare, device
 
 from numalign.device.inventory import Device
-from numalign.device.plugin_host.listing import (
+from numalign.device.listing import (
     DUPLICATE_ID,
     UNKNOWN_NODE,
     listed_as_sent,
