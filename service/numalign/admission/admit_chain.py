@@ -12,7 +12,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 
 from numalign.admission.chain.built_in import Chain
-from numalign.admission.chain.question import Operation, Question
+from numalign.admission.chain.placement import only_remote
+from numalign.admission.chain.question import Operation, Question, Sent
 from numalign.admission.chain.shown import question
 from numalign.admission.chain.walk import Allocated, End, Outcome, Walk
 from numalign.admission.handlers.admit_pod import AdmitPod
@@ -21,7 +22,7 @@ from numalign.admission.handlers.node_usage import PodUsage, pod_usage, summed
 from numalign.admission.handlers.predicates import NO_DEVICES, DeviceCounts
 from numalign.admission.handlers.preemption import VICTIM_REASON
 from numalign.admission.node_state import NodeState
-from numalign.admission.pod_messages import admit_pod
+from numalign.admission.pod_messages import admit_pod, with_resources
 from numalign.admission.pod_resources.mirror import AdmissionMirror
 from numalign.errors import InvalidInput
 from numalign.kube.core.v1 import core_pb2
@@ -91,7 +92,7 @@ class _Topology:
 
 
 class AdmitChain:
-    """Decides on pods while a Node object is known."""
+    """Decides on pods while a Node object is known, and where others have handlers in it."""
 
     def __init__(
         self,
@@ -104,12 +105,18 @@ class AdmitChain:
     ) -> None:
         self.node = node
         self._chain = chain
+        self._without_node = only_remote(chain)
         self._strategies = strategies
         self._mirror = mirror
         self._resize = resize
         self._gates = gates
         self._one_at_a_time = asyncio.Lock()
         self._known: dict[str, _Known] = {}
+
+    @property
+    def is_active(self) -> bool:
+        """Whether anybody is to be asked beside the Topology Manager."""
+        return self.node.is_known or self._without_node != Chain()
 
     def start(self) -> None:
         """Begin to follow what is admitted, and the node's pressure."""
@@ -139,17 +146,18 @@ class AdmitChain:
             if pod.uid in records and not self._strategies.judge_again:
                 return await ask(request.dry_run)
             self._known = {uid: self._admitted(uid) for uid in records}
-            asked = self._question(pod, request)
+            asked = self._question(pod, request, data)
             others = tuple(record for uid, record in records.items() if uid != pod.uid)
             topology = _Topology(ask, request.dry_run, others)
-            outcome = await self._strategies.walk(self._chain, asked, topology)
+            chain = self._chain if self.node.is_known else self._without_node
+            outcome = await self._strategies.walk(chain, asked, topology)
             response = _response(outcome, self._mirror.revision)
             response.dry_run = request.dry_run
             # Before the next one is let in: it must see this one.
             self._mirror.answered(response.revision)
             return response
 
-    def _question(self, pod: AdmitPod, request: ad.AdmitRequest) -> Question:
+    def _question(self, pod: AdmitPod, request: ad.AdmitRequest, data: bytes) -> Question:
         """The pod among those that are admitted and those that only the caller knows."""
         others = dict(self._known)
         own = others.pop(pod.uid, None)
@@ -167,7 +175,13 @@ class AdmitChain:
             self.node.facts(),
             self._resize,
         )
-        return replace(asked, usage=summed(known.usage for known in others.values()))
+        if asked.pod is not pod:
+            data = with_resources(parse_pod(data), asked.pod).SerializeToString()
+        return replace(
+            asked,
+            usage=summed(known.usage for known in others.values()),
+            sent=Sent(pod=data, node=self.node.node_bytes, dry_run=request.dry_run),
+        )
 
     def _admitted(self, uid: str) -> _Known:
         """An admitted pod, read once."""
@@ -197,12 +211,14 @@ def _count(allocations: Iterable[pb.ContainerAllocation], devices: dict[str, int
 
 def _response(outcome: Outcome[ad.AdmitResponse], revision: int) -> ad.AdmitResponse:
     if outcome.response is not None:
+        outcome.response.warnings.extend(outcome.warnings)
         return outcome.response
     response = ad.AdmitResponse(
         verdict=_VERDICTS[outcome.end],
         handler=outcome.handler,
         reason=outcome.verdict.reason,
         message=outcome.verdict.message,
+        warnings=outcome.warnings,
         revision=revision,
     )
     if outcome.victims:
@@ -213,5 +229,6 @@ def _response(outcome: Outcome[ad.AdmitResponse], revision: int) -> ad.AdmitResp
                 pod_uid=victim.uid, namespace=victim.pod.namespace, name=victim.pod.name
             )
     elif outcome.end is End.DEFERRED:
-        response.retry_after.seconds = SOFT_RETRY_SECONDS
+        seconds = SOFT_RETRY_SECONDS if outcome.retry_after is None else outcome.retry_after
+        response.retry_after.FromNanoseconds(round(seconds * 1e9))
     return response

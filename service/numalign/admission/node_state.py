@@ -26,8 +26,8 @@ _log = get_logger("node-state")
 class NodeState:
     """The node from `start` to `close`, as handlers are shown it.
 
-    `read_stats` may block; `clock` counts seconds. `dedicated_image_fs`: images have a
-    filesystem of their own.
+    `node_bytes` is the Node object, serialised, for handlers of others. `read_stats` may block;
+    `clock` counts seconds. `dedicated_image_fs`: images have a filesystem of their own.
     """
 
     def __init__(
@@ -45,6 +45,7 @@ class NodeState:
         self._clock = clock
         self._dedicated_image_fs = dedicated_image_fs
         self._facts = NodeFacts(node=None)
+        self.node_bytes = b""
         self._measuring: asyncio.Task[None] | None = None
 
     @property
@@ -56,8 +57,9 @@ class NodeState:
         """The node at this moment."""
         return self._facts
 
-    def set_node(self, node: NodeView) -> None:
-        """The Node object says this now."""
+    def set_node(self, node: NodeView, data: bytes) -> None:
+        """The Node object says this now; `data` is all of it."""
+        self.node_bytes = data
         self._facts = replace(self._facts, node=node)
 
     def set_shutting_down(self, shutting_down: bool) -> None:

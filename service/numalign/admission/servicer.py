@@ -73,7 +73,7 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
     ) -> None:
         """Make it. `answered` hears the revision of every answer that changed something.
 
-        `chain` judges pods once it knows the Node object.
+        `chain` judges pods once it knows the Node object, or others have handlers in it.
         """
         self._topology = topology
         self._default_owner = default_owner
@@ -227,7 +227,7 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
         """Tells what the Node object says now."""
         if not request.node.metadata.name:
             raise InvalidInput(FieldViolation("node.metadata.name", "Required value"))
-        self._chain.node.set_node(node_view(request.node))
+        self._chain.node.set_node(node_view(request.node), request.node.SerializeToString())
         self._chain.start()
         return ad.SetNodeResponse()
 
@@ -251,7 +251,7 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
         async def ask(dry_run: bool) -> ad.AdmitResponse:
             return await self._ask_topology(received, dry_run, context)
 
-        if self._chain.node.is_known and request.operation in _ADDITIONS:
+        if self._chain.is_active and request.operation in _ADDITIONS:
             decision = await self._chain.admit(request, received.pod, ask)
         else:
             decision = await ask(request.dry_run)

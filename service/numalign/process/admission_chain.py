@@ -7,11 +7,15 @@ the Node object says.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 from numalign.admission.admit_chain import AdmitChain
 from numalign.admission.chain.built_in import ChainSettings, built_in_chain
+from numalign.admission.chain.place import Place
+from numalign.admission.chain.placement import with_others
+from numalign.admission.chain.question import Handler
 from numalign.admission.chain.version import ChainVersion
 from numalign.admission.handlers.allocation import ResizeGates
 from numalign.admission.handlers.eviction_thresholds import parse_thresholds
@@ -32,14 +36,20 @@ from numalign.machine.node_stats import read_node_stats
 from numalign.process.compatibility import strategies_of
 from numalign.v1 import topology_pb2_grpc as tm_grpc
 
+OthersStep: TypeAlias = tuple[Handler, Place | None]
+"""A handler of somebody else, and its place; None: the last one."""
+
 _SINCE_4_15 = frozenset({"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"})
 """Safe names that v1.31 does not have (SYS-1)."""
 
 
-def open_chain(settings: Settings, topology: tm_grpc.TopologyManagerAsyncStub) -> AdmitChain:
+def open_chain(
+    settings: Settings, topology: tm_grpc.TopologyManagerAsyncStub, others: Iterable[OthersStep]
+) -> AdmitChain:
     """The chain that the settings describe, with the Node object of the file if there is one.
 
-    Raises ConfigError for thresholds, sysctls, grace periods or a Node that cannot be used.
+    `others` are handlers of others, with their places. Raises ConfigError for thresholds,
+    sysctls, grace periods or a Node that cannot be used.
     """
     keys = read_chain_keys(settings.kubelet)
     wanted = settings.admission
@@ -51,14 +61,14 @@ def open_chain(settings: Settings, topology: tm_grpc.TopologyManagerAsyncStub) -
         dedicated_image_fs=wanted.image_fs is not None,
     )
     if wanted.node_file is not None:
-        node.set_node(_read_node(wanted.node_file))
+        node.set_node(*_read_node(wanted.node_file))
     resize = ResizeGates(
         in_place=settings.gates.in_place_pod_vertical_scaling,
         exclusive_cpus=settings.gates.in_place_pod_vertical_scaling_exclusive_cpus,
         exclusive_memory=settings.gates.in_place_pod_vertical_scaling_exclusive_memory,
     )
     return AdmitChain(
-        built_in_chain(_chain_settings(settings, keys, resize), wanted.chain),
+        with_others(built_in_chain(_chain_settings(settings, keys, resize), wanted.chain), others),
         strategies_of(settings.compatibility).chain,
         node,
         AdmissionMirror(topology, with_pods=True),
@@ -90,11 +100,13 @@ def _chain_settings(settings: Settings, keys: ChainKeys, resize: ResizeGates) ->
     )
 
 
-def _read_node(path: Path) -> NodeView:
+def _read_node(path: Path) -> tuple[NodeView, bytes]:
+    """The Node object in a file, as the predicates see it and serialised."""
     document = read_document(path)
     if not isinstance(document, Mapping):
         raise ConfigError(f"{path}: is no Node object")
     try:
-        return node_view(node_from_json(document))
+        node = node_from_json(document)
+        return node_view(node), node.SerializeToString()
     except InvalidInput as error:
         raise ConfigError(f"{path}: {error}") from error

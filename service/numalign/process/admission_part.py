@@ -16,6 +16,7 @@ from numalign.admission.pod_resources.mirror import AdmissionMirror
 from numalign.admission.servicer import AdmissionServicer, ReceivedAdmit
 from numalign.config.settings import Service, Settings
 from numalign.process.admission_chain import open_chain
+from numalign.process.admit_handlers import open_others
 from numalign.process.part import OwnSocket, Part
 from numalign.rpc.methods import Registration
 from numalign.telemetry.metrics import Metrics
@@ -38,13 +39,19 @@ def admission_part(
     """
     stub = tm_grpc.TopologyManagerStub(topology)
     mirror = AdmissionMirror(stub)
-    chain = open_chain(settings, stub)
+    others = open_others(settings, metrics)
+    chain = open_chain(settings, stub, others.steps)
 
     def answered(revision: int) -> None:
         mirror.answered(revision)
         chain.answered(revision)
 
     servicer = AdmissionServicer(stub, settings.owner, AnswerObserver(metrics), answered, chain)
+
+    async def close_chain() -> None:
+        await chain.close()
+        await others.close()
+
     part = Part(
         service=Service.ADMISSION,
         registration=Registration(
@@ -55,7 +62,7 @@ def admission_part(
         health_name=HEALTH_NAME,
         ready=topology_ready,
         serving=partial(_start, chain),
-        close=chain.close,
+        close=close_chain,
     )
     if settings.pod_resources is None:
         return part
@@ -77,8 +84,8 @@ def admission_part(
 
 
 async def _start(chain: AdmitChain) -> None:
-    """Begin with the chain, where a file says what the Node object is."""
-    if chain.node.is_known:
+    """Begin with the chain, where a file has the Node object, or others have handlers in it."""
+    if chain.is_active:
         chain.start()
 
 

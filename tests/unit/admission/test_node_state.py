@@ -30,7 +30,7 @@ def _state(clock: Clock, stats: NodeStats = _FINE) -> NodeState:
 
 def test_a_node_is_known_once_it_was_told() -> None:
     state, untold = _state(Clock()), _state(Clock())
-    state.set_node(node())
+    state.set_node(node(), b"")
     state.set_shutting_down(True)
 
     assert not untold.is_known
@@ -43,7 +43,7 @@ def test_pressure_is_sticky() -> None:
     """EVI-12; what was told about the node stays."""
     clock = Clock()
     state = _state(clock)
-    state.set_node(node())
+    state.set_node(node(), b"")
     state.measured(_LOW)
     assert state.facts().conditions == ("MemoryPressure",)
 

@@ -14,8 +14,12 @@ from numalign.admission.chain.question import Handler
 from numalign.admission.chain.walk import ALLOCATE_RESOURCES
 
 
-class NoSuchPlace(ValueError):
-    """A place names a handler that the chain does not have, or that cannot be replaced."""
+class Misplaced(ValueError):
+    """A handler cannot be put into a chain; `key` is `name` or the position that is at fault."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self.key = key
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,30 +32,70 @@ class _Step:
     is_soft: bool = False
 
 
-def with_others(chain: Chain, others: Iterable[tuple[Handler, Place | None]]) -> Chain:
-    """The chain with handlers of others in it. Without a place one comes last.
+class Placement:
+    """A chain into which handlers of others are put.
 
-    The last is behind all that can refuse a pod for good, so in front of soft handlers. Of
-    several for one place the first stands first. A place may name one of the others that is
-    listed earlier, or a handler that one of them replaced. Raises NoSuchPlace.
+    Without a place one comes last, behind all that can refuse a pod for good, so in front of
+    soft handlers. Of several for one place the first stands first. A place may name one of the
+    others that was put before, or a handler that one of them replaced.
     """
-    steps = _steps(chain)
-    names = {step.name: step.name for step in steps}
-    for handler, place in others:
+
+    def __init__(self, chain: Chain) -> None:
+        self._steps = _steps(chain)
+        self._names = {step.name: step.name for step in self._steps}
+
+    def put(self, handler: Handler, place: Place | None) -> None:
+        """Put a handler at its place. Raises Misplaced."""
+        if handler.name in self._names:
+            raise Misplaced("name", f'"{handler.name}" is taken')
         if place is None:
-            at = next((i for i, step in enumerate(steps) if step.is_soft), len(steps))
-            steps.insert(at, _Step(handler.name, handler))
+            ends = (i for i, step in enumerate(self._steps) if step.is_soft)
+            self._steps.insert(next(ends, len(self._steps)), _Step(handler.name, handler))
         else:
-            found = _found(names, place)
-            at = next(i for i, step in enumerate(steps) if step.name == found)
-            step = _Step(handler.name, handler, Place(place.position, found), steps[at].is_soft)
-            if place.position is Position.REPLACES:
-                steps[at] = step
-                names[place.handler] = handler.name
-            else:
-                steps.insert(_insertion(steps, at, step.place), step)
-        names[handler.name] = handler.name
-    return _chain(steps)
+            self._put_at(handler, place)
+        self._names[handler.name] = handler.name
+
+    def chain(self) -> Chain:
+        """The chain as it is."""
+        return _chain(self._steps)
+
+    def _put_at(self, handler: Handler, place: Place) -> None:
+        found = self._found(place)
+        at = next(i for i, step in enumerate(self._steps) if step.name == found)
+        place = Place(place.position, found)
+        step = _Step(handler.name, handler, place, self._steps[at].is_soft)
+        if place.position is Position.REPLACES:
+            self._steps[at] = step
+            self._names[found] = handler.name
+        else:
+            self._steps.insert(_insertion(self._steps, at, place), step)
+
+    def _found(self, place: Place) -> str:
+        """The name under which the handler that the place names stands in the chain."""
+        found = self._names.get(place.handler)
+        if found is None:
+            raise Misplaced(
+                place.position,
+                f'there is no handler "{place.handler}"; there are {", ".join(self._names)}',
+            )
+        if place.position is Position.REPLACES:
+            if found == ALLOCATE_RESOURCES:
+                raise Misplaced(
+                    place.position,
+                    f"{ALLOCATE_RESOURCES} allocates, which an admit handler cannot; its service "
+                    "is named by endpoints.topology",
+                )
+            if found != place.handler:
+                raise Misplaced(place.position, f"{place.handler} is replaced by {found} already")
+        return found
+
+
+def with_others(chain: Chain, others: Iterable[tuple[Handler, Place | None]]) -> Chain:
+    """The chain with handlers of others in it, as Placement puts them. Raises Misplaced."""
+    placement = Placement(chain)
+    for handler, place in others:
+        placement.put(handler, place)
+    return placement.chain()
 
 
 def only_remote(chain: Chain) -> Chain:
@@ -63,25 +107,8 @@ def only_remote(chain: Chain) -> Chain:
     return Chain(before=remote(chain.before), behind=remote(chain.behind), soft=remote(chain.soft))
 
 
-def _found(names: dict[str, str], place: Place) -> str:
-    found = names.get(place.handler)
-    if found is None:
-        raise NoSuchPlace(
-            f'there is no handler "{place.handler}" here; there are {", ".join(names)}'
-        )
-    if place.position is Position.REPLACES:
-        if found == ALLOCATE_RESOURCES:
-            raise NoSuchPlace(
-                f"{ALLOCATE_RESOURCES} allocates, so no admit handler can replace it; its service "
-                "is named by endpoints.topology"
-            )
-        if found != place.handler:
-            raise NoSuchPlace(f"{place.handler} is replaced by {found} already")
-    return found
-
-
-def _insertion(steps: Sequence[_Step], at: int, place: Place | None) -> int:
-    if place is None or place.position is Position.BEFORE:
+def _insertion(steps: Sequence[_Step], at: int, place: Place) -> int:
+    if place.position is Position.BEFORE:
         return at
     at += 1
     while at < len(steps) and steps[at].place == place:

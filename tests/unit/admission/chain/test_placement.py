@@ -6,7 +6,7 @@ import pytest
 
 from numalign.admission.chain.built_in import Chain
 from numalign.admission.chain.place import Place, Position
-from numalign.admission.chain.placement import NoSuchPlace, only_remote, with_others
+from numalign.admission.chain.placement import Misplaced, only_remote, with_others
 from numalign.admission.chain.question import Answer, Handler, Question
 from numalign.admission.handlers.verdict import ADMITTED
 
@@ -87,7 +87,7 @@ def test_places(others: list[tuple[Handler, Place | None]], drawn: str) -> None:
     [
         pytest.param(
             [_other("x", Place(AFTER, "z"))],
-            'no handler "z" here; there are a, b, topology-manager, c, d, e, f',
+            'no handler "z"; there are a, b, topology-manager, c, d, e, f',
             id="unknown",
         ),
         pytest.param(
@@ -105,12 +105,14 @@ def test_places(others: list[tuple[Handler, Place | None]], drawn: str) -> None:
             "c is replaced by x already",
             id="twice",
         ),
+        pytest.param([_other("a")], '"a" is taken', id="a name of the chain's"),
+        pytest.param([_other("x"), _other("x")], '"x" is taken', id="one name twice"),
     ],
 )
 def test_places_that_are_not_there(
     others: list[tuple[Handler, Place | None]], message: str
 ) -> None:
-    with pytest.raises(NoSuchPlace, match=message):
+    with pytest.raises(Misplaced, match=message):
         with_others(CHAIN, others)
 
 
