@@ -15,6 +15,7 @@ from pathlib import Path
 
 from numalign.config.loader import load_settings
 from numalign.config.settings import Service
+from numalign.rpc.peers import credentials_of
 from numalign.telemetry.logs import configure_logs, get_logger
 
 STOPPING_SECONDS = 15.0
@@ -134,7 +135,7 @@ class Supervisor:
         if self._stopping.is_set():
             process.send_signal(signal.SIGTERM)
         ended = asyncio.ensure_future(process.wait())
-        listening = asyncio.ensure_future(self._note_serving(service))
+        listening = asyncio.ensure_future(self._note_serving(service, process.pid))
         stopping = asyncio.ensure_future(self._stopping.wait())
         await asyncio.wait((ended, stopping), return_when=asyncio.FIRST_COMPLETED)
         if not ended.done():
@@ -146,19 +147,29 @@ class Supervisor:
         listening.cancel()
         return await ended
 
-    async def _note_serving(self, service: Service) -> None:
+    async def _note_serving(self, service: Service, pid: int) -> None:
         """Wait until the service listens for the first time."""
         while service not in self._served:
-            try:
-                _, writer = await asyncio.open_unix_connection(self._sockets[service])
-            except OSError:
-                # Nobody listens yet, or not any more.
-                await asyncio.sleep(_LOOK_SECONDS)
-            else:
-                writer.close()
+            # Who else listens there keeps the service from starting.
+            if await _listener(self._sockets[service]) == pid:
                 self._served.add(service)
+            else:
+                await asyncio.sleep(_LOOK_SECONDS)
 
     async def _pause(self, seconds: float) -> None:
         stopping = asyncio.ensure_future(self._stopping.wait())
         await asyncio.wait((stopping,), timeout=seconds)
         stopping.cancel()
+
+
+async def _listener(path: Path) -> int | None:
+    """The pid of the process that listens at a socket; None where nobody does."""
+    try:
+        _, writer = await asyncio.open_unix_connection(path)
+    except OSError:
+        return None
+    try:
+        pid, _, _ = credentials_of(writer.get_extra_info("socket"))
+    finally:
+        writer.close()
+    return pid

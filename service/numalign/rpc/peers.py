@@ -17,6 +17,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 _CREDENTIALS = struct.Struct("iII")
 _SO_PEERGROUPS = 59
@@ -107,9 +108,22 @@ class PeerCheck:
         except OSError:
             # Listening, or gone already.
             return None
-        raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        pid, uid, gid = _CREDENTIALS.unpack(raw)
+        pid, uid, gid = credentials_of(connection)
         return Peer(pid, uid, frozenset({gid, *_groups_of(connection)}))
+
+
+class Connection(Protocol):
+    """A socket that can be asked about itself."""
+
+    def getsockopt(self, level: int, option: int, size: int, /) -> bytes:
+        """The bytes of an option."""
+
+
+def credentials_of(connection: Connection) -> tuple[int, int, int]:
+    """pid, uid and gid at the other end: of who connected, or of who listened there."""
+    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, uid, gid = _CREDENTIALS.unpack(raw)
+    return pid, uid, gid
 
 
 def _sockets() -> Iterator[tuple[int, int]]:

@@ -122,6 +122,24 @@ async def test_a_service_that_cannot_start_ends_all(tmp_path: Path) -> None:
     assert await asyncio.wait_for(supervisor(tmp_path, others=others).run(), 30) == 1
 
 
+async def test_a_second_one_on_the_same_sockets_ends_at_once(
+    tmp_path: Path, starts: Callable[[Service], int]
+) -> None:
+    first = supervisor(tmp_path)
+    running = asyncio.create_task(first.run())
+    await all_started(starts)
+    await eventually(lambda: first._served == set(Service))
+    # Long enough for somebody who looks to find the sockets of the first.
+    refused = "import sys, time; time.sleep(0.5); sys.exit(1)"
+    second = supervisor(tmp_path, others=dict.fromkeys(Service, refused))
+
+    assert await asyncio.wait_for(second.run(), 30) == 1
+    assert second._served == set()
+    assert [starts(service) for service in Service] == [1] * 5
+    first._stop()
+    assert await asyncio.wait_for(running, 30) == 0
+
+
 async def test_a_service_that_does_not_stop_is_ended(
     tmp_path: Path, starts: Callable[[Service], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
