@@ -53,11 +53,12 @@ class ServedNode:
             self._wait_for(self.directory / "run" / socket_name(service))
 
     def stop(self, *services: str) -> None:
-        """End these processes in order, or all."""
+        """End these processes in order, or all; each has to end well."""
         for service in services or tuple(self._processes):
             process = self._processes.pop(service)
             process.terminate()
-            process.wait(timeout=30)
+            code = process.wait(timeout=30)
+            assert code == 0, (self.directory / f"{service}.log").read_text()
 
     def admission(self) -> tuple[grpc.Channel, Any]:
         """A channel to Admission, and its stub."""

@@ -120,6 +120,11 @@ class World:
         """Kill a process now."""
         signal.pidfd_send_signal(self._running[process], signal.SIGKILL)
 
+    async def stop(self, process: str) -> None:
+        """Ask a process to stop, and wait until it has."""
+        signal.pidfd_send_signal(self._running[process], signal.SIGTERM)
+        await self._dead(process)
+
     async def load_until_death(self, process: str, delay: float | None) -> None:
         """Have the agents call until the process is dead; after `delay` seconds kill it."""
         stop = asyncio.Event()

@@ -10,10 +10,12 @@ standard input and answers with the pid. At the end of its input it ends what it
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from numalign.config.settings import Service
 from numalign.process.node import Node
 from numalign.process.serve import serve
 from numalign.process.single import open_part
+from numalign.telemetry.tracing import wants_tracing
 
 IMPORTED = (Node, open_part)
 """What `serve` imports when it is called; here already, so that a fork has it."""
@@ -30,6 +33,11 @@ IMPORTED = (Node, open_part)
 
 def main() -> None:
     """Serve requests until there are no more."""
+    if wants_tracing(os.environ):
+        import_module("numalign.telemetry.otel_tracer")
+    # What is there is shared with every process that is forked, until one of them touches it.
+    gc.collect()
+    gc.freeze()
     children: set[int] = set()
     for line in sys.stdin:
         children = {pid for pid in children if os.waitpid(pid, os.WNOHANG)[0] == 0}

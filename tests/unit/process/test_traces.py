@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-import signal
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import grpc
 import pytest
+from tests.integration.world import WAIT_SECONDS, World
 from tests.unit.process.observed_world import pod, settings, write
 from tests.unit.telemetry.otlp import Receiver, attributes
 
@@ -41,13 +37,17 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
 
 
 class Trace:
-    """The spans of the one trace in which a pod was admitted."""
+    """The spans of the one trace in which pod `a` was decided on."""
 
     def __init__(self, spans: list[Any]) -> None:
+        about = {"k8s.pod.uid": "uid-a"}.items()
         (admit,) = [
             s
             for s in spans
-            if s.name == ADMIT and s.kind == SERVER and "numalign.verdict" in attributes(s)
+            if s.name == ADMIT
+            and s.kind == SERVER
+            and "numalign.verdict" in attributes(s)
+            and about <= attributes(s).items()
         ]
         self.admit = admit
         self.spans = [s for s in spans if s.trace_id == admit.trace_id]
@@ -155,45 +155,19 @@ async def test_without_a_tracer_nothing_is_worked_out(
 
 
 @pytest.mark.processes
-def test_five_processes(receiver: Receiver) -> None:
-    with ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="na")))
-        config = write(directory)
-        code = (
-            "import sys, pathlib\n"
-            "from numalign.config.settings import Service\n"
-            "from numalign.process.serve import serve\n"
-            "sys.exit(serve(Service(sys.argv[1]), pathlib.Path(sys.argv[2])))\n"
-        )
-        running = [
-            subprocess.Popen(
-                [sys.executable, "-c", code, service.value, str(config)],
-                stderr=subprocess.DEVNULL,
-            )
-            for service in Service
-        ]
-        for process in running:
-            stack.callback(process.wait)
-            stack.callback(process.kill)
-        channel = stack.enter_context(grpc.insecure_channel(f"unix:{directory}/run/admission.sock"))
-        _admit(AdmissionStub(channel), "a")
-        for process in running:
-            process.send_signal(signal.SIGTERM)
-        assert [process.wait(20) for process in running] == [0] * len(running)
+async def test_five_processes(receiver: Receiver) -> None:
+    with tempfile.TemporaryDirectory(prefix="na-") as name:
+        world = World(Path(name), together=False, seed=0)
+        write(Path(name))
+        try:
+            await world.start()
+            # Before they have all met, a call may be answered without a decision.
+            await world.ready()
+            await world.admission.Admit(ad.AdmitRequest(pod=pod("a")), timeout=WAIT_SECONDS)
+            # Spans are sent at the latest by a process that stops.
+            await asyncio.gather(*(world.stop(process) for process in world.processes))
+        finally:
+            await world.close()
     check(Trace(receiver.spans()))
     names = {resource["service.name"] for resource in receiver.resources()}
     assert names == {f"numalign-{service.value}" for service in Service}
-
-
-def _admit(admission: Any, name: str) -> None:
-    """Ask until every service is there."""
-    deadline = time.monotonic() + 30
-    while True:
-        try:
-            admission.Admit(ad.AdmitRequest(pod=pod(name)), wait_for_ready=True, timeout=20)
-        except grpc.RpcError as error:
-            if error.code() is not grpc.StatusCode.UNAVAILABLE or time.monotonic() > deadline:
-                raise
-            time.sleep(0.1)
-        else:
-            return
