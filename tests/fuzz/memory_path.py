@@ -1,83 +1,102 @@
 """A directory tree in memory that is read like one on disk.
 
 A tree of sysfs has dozens of files; writing them for each of a million inputs would leave no
-time for reading them.
+time for reading them. Trees are never changed: a changed one shares what is the same with the
+one before it.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-Entry = bytes | dict[str, "Entry"] | None
-"""A file, a directory, or a file that cannot be read."""
+Entry = bytes | dict[str, "Entry"] | int
+"""A file, a directory, or the number of the error that reading it ends with."""
+
+Directory = dict[str, Entry]
 
 
 class MemoryPath:
     """What `machine.tree` uses of a path."""
 
-    __slots__ = ("_entries", "_parts")
+    __slots__ = ("_entry", "_path")
 
-    def __init__(self, entries: Mapping[str, Entry], parts: tuple[str, ...] = ()) -> None:
-        self._entries = entries
-        self._parts = parts
+    def __init__(self, entry: Entry, path: str = "") -> None:
+        self._entry = entry
+        self._path = path
 
     def __truediv__(self, path: str) -> MemoryPath:
-        return MemoryPath(self._entries, (*self._parts, *path.split("/")))
+        entry = self._entry
+        for part in path.split("/"):
+            if isinstance(entry, dict):
+                entry = entry.get(part, errno.ENOENT)
+            elif isinstance(entry, bytes):
+                entry = errno.ENOTDIR
+        return MemoryPath(entry, f"{self._path}/{path}")
 
     def __str__(self) -> str:
-        return "/" + "/".join(self._parts)
+        return self._path or "/"
 
     @property
     def name(self) -> str:
         """The last part."""
-        return self._parts[-1]
+        return self._path.rpartition("/")[2]
 
     def read_text(self, encoding: str, errors: str) -> str:
         """The content of a file; OSError as from a disk."""
-        entry = self._entry()
-        if isinstance(entry, dict):
-            raise self._refused(errno.EISDIR)
-        if entry is None:
-            raise self._refused(errno.EIO)
-        return entry.decode(encoding, errors)
+        if isinstance(self._entry, bytes):
+            return self._entry.decode(encoding, errors)
+        raise self._refused(errno.EISDIR)
 
     def iterdir(self) -> Iterator[MemoryPath]:
         """The entries of a directory; OSError as from a disk."""
-        entry = self._entry()
-        if not isinstance(entry, dict):
+        if not isinstance(self._entry, dict):
             raise self._refused(errno.ENOTDIR)
-        for name in entry:
-            yield self / name
+        for name, entry in self._entry.items():
+            yield MemoryPath(entry, f"{self._path}/{name}")
 
-    def _entry(self) -> Entry:
-        entry: Entry = cast("dict[str, Entry]", self._entries)
-        for part in self._parts:
-            if not isinstance(entry, dict):
-                raise self._refused(errno.ENOTDIR)
-            if part not in entry:
-                raise self._refused(errno.ENOENT)
-            entry = entry[part]
-        return entry
-
-    def _refused(self, number: int) -> OSError:
+    def _refused(self, otherwise: int) -> OSError:
+        number = self._entry if isinstance(self._entry, int) else otherwise
         return OSError(number, os.strerror(number), str(self))
 
 
-def as_path(files: Mapping[str, bytes]) -> Path:
-    """The tree of these files, for a reader that takes a path."""
-    root: dict[str, Entry] = {}
-    for name, content in files.items():
-        *directories, last = name.split("/")
-        place = root
-        for directory in directories:
-            inner = place.setdefault(directory, {})
-            if not isinstance(inner, dict):
-                break
-            place = inner
-        else:
-            place.setdefault(last, content)
-    return cast("Path", MemoryPath(root))
+def as_path(tree: Directory) -> Path:
+    """The tree, for a reader that takes a path."""
+    return cast("Path", MemoryPath(tree))
+
+
+def directory_of(files: Mapping[str, bytes]) -> Directory:
+    """The tree of these files, by their paths."""
+    tree: Directory = {}
+    for path, content in files.items():
+        tree = with_entry(tree, path.split("/"), content)
+    return tree
+
+
+def with_entry(tree: Directory, parts: Sequence[str], entry: Entry) -> Directory:
+    """The tree with something at a path; a file that is in the way becomes a directory."""
+    first, *rest = parts
+    if rest:
+        inner = tree.get(first)
+        entry = with_entry(inner if isinstance(inner, dict) else {}, rest, entry)
+    return {**tree, first: entry}
+
+
+def without(tree: Directory, parts: Sequence[str]) -> Directory:
+    """The tree without what is at a path, if there is anything."""
+    first, *rest = parts
+    if not rest:
+        return {name: entry for name, entry in tree.items() if name != first}
+    inner = tree.get(first)
+    return {**tree, first: without(inner, rest)} if isinstance(inner, dict) else tree
+
+
+def found_at(tree: Directory, parts: Sequence[str]) -> Entry | None:
+    """What is at a path; None where nothing is."""
+    entry: Entry | None = tree
+    for part in parts:
+        entry = entry.get(part) if isinstance(entry, dict) else None
+    return entry

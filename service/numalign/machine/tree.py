@@ -30,7 +30,7 @@ class Tree:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise ConfigError(f"{self._root / path}: cannot be read: {error.strerror}") from error
+            raise self._unreadable(path, error) from error
 
     def integer(self, path: str) -> int | None:
         """The whole number in a file; None if there is no such file."""
@@ -57,15 +57,21 @@ class Tree:
     def numbered(self, path: str, prefix: str, suffix: str = "") -> tuple[int, ...]:
         """Numbers of the entries called prefix, number, suffix in a directory, ascending.
 
-        Empty if there is no such directory.
+        Empty if there is no such directory. Raises ConfigError where it is there and cannot be
+        read.
         """
         try:
             names = [entry.name for entry in (self._root / path).iterdir()]
         except (FileNotFoundError, NotADirectoryError):
             return ()
+        except OSError as error:
+            raise self._unreadable(path, error) from error
         middles = (
             name[len(prefix) : len(name) - len(suffix)]
             for name in names
             if name.startswith(prefix) and name.endswith(suffix)
         )
         return tuple(sorted(int(middle) for middle in middles if middle.isdecimal()))
+
+    def _unreadable(self, path: str, error: OSError) -> ConfigError:
+        return ConfigError(f"{self._root / path}: cannot be read: {error.strerror}")

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import tarfile
 from functools import lru_cache
 
 from tests.fuzz.bending import MOST_BYTES
 from tests.fuzz.choices import Choices
-from tests.fuzz.memory_path import as_path
+from tests.fuzz.memory_path import (
+    Directory,
+    Entry,
+    as_path,
+    directory_of,
+    found_at,
+    with_entry,
+    without,
+)
 from tests.fuzz.recorded import FIXTURES
 from tests.fuzz.target import Target
 
@@ -49,6 +58,8 @@ TEXTS = (
     b"MemTotal:",
     b"processor : 0\n\ncore id : 1",
 )
+ODD: tuple[Entry, ...] = (*TEXTS, {}, errno.EIO, errno.EACCES)
+"""What stands in for a file."""
 
 
 def _cpu(cpu: int, core: int, socket: int, siblings: str) -> dict[str, bytes]:
@@ -95,17 +106,22 @@ def _cpuinfo() -> dict[str, bytes]:
     return {"proc/cpuinfo": text, "proc/meminfo": b"MemTotal: 4096 kB"}
 
 
-@lru_cache
-def _tree(number: int) -> dict[str, bytes]:
-    if number < SMALL:
-        return (_numa, _without_numa, _cpuinfo)[number]()
+def _captured(number: int) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
-    with tarfile.open(CAPTURED[number - SMALL]) as archive:
+    with tarfile.open(CAPTURED[number]) as archive:
         for member in archive:
             content = archive.extractfile(member) if member.isfile() else None
             if content is not None:
                 files[member.name] = content.read()
     return files
+
+
+@lru_cache
+def _tree(number: int) -> tuple[Directory, tuple[str, ...]]:
+    """A tree and the paths of its files."""
+    made_up = (_numa, _without_numa, _cpuinfo)
+    files = made_up[number]() if number < SMALL else _captured(number - SMALL)
+    return directory_of(files), tuple(files)
 
 
 def run(data: bytes) -> None:
@@ -114,38 +130,40 @@ def run(data: bytes) -> None:
     number = choices.byte()
     # Captured trees are large: one input in a hundred is enough.
     captured = SMALL + choices.byte() % 16 if number >= 253 else number % SMALL
-    files = dict(_tree(min(captured, SMALL + len(CAPTURED) - 1)))
+    tree, paths = _tree(min(captured, SMALL + len(CAPTURED) - 1))
     for _ in range(4):
-        if not choices or not files:
+        if not choices:
             break
-        _edit(files, choices)
-    machine = discover(as_path(files)).machine
+        tree = _edited(tree, choices.of(paths).split("/"), choices)
+    machine = discover(as_path(tree)).machine
     threads = [cpu for node in machine.numa_nodes for core in node.cores for cpu in core.threads]
     assert len(set(threads)) == len(threads)
 
 
-def _edit(files: dict[str, bytes], choices: Choices) -> None:
-    names = tuple(files)
-    name = choices.of(names)
+def _edited(tree: Directory, path: list[str], choices: Choices) -> Directory:
+    """The tree with a change at the path of a file that it has, or had before other changes."""
     match choices.below(6):
         case 0:
-            del files[name]
+            return without(tree, path)
         case 1:
-            # The directory is gone, with everything in it.
-            directory = name.rpartition("/")[0] + "/"
-            for each in names:
-                if each.startswith(directory):
-                    del files[each]
+            # The directory is gone or cannot be read, with everything in it.
+            at = 1 + choices.below(len(path) - 1)
+            unread = choices.byte() & 1
+            return with_entry(tree, path[:at], errno.EACCES) if unread else without(tree, path[:at])
         case 2:
-            files[f"{name}/inside"] = files.pop(name)
+            return with_entry(tree, path, {"inside": b"1"})
         case 3:
-            files[name] = choices.text().encode("utf-8", "surrogateescape")
+            return with_entry(tree, path, choices.text().encode("utf-8", "surrogateescape"))
         case 4:
-            part = choices.of(name.split("/"))
+            # A file, or a directory with all its files, has another name.
+            at = choices.below(len(path))
             odd = choices.of(("node64", "cpu70", "node-1", "cpu\u0663", "index9", "hugepages-xkB"))
-            files[name.replace(part, odd)] = files.pop(name)
+            moved = found_at(tree, path[: at + 1])
+            if moved is None:
+                return tree
+            return with_entry(without(tree, path[: at + 1]), [*path[:at], odd], moved)
         case _:
-            files[name] = choices.of(TEXTS)
+            return with_entry(tree, path, choices.of(ODD))
 
 
 TARGET = Target(

@@ -334,3 +334,25 @@ def test_refused(files: dict[str, str], message: str, tmp_path: Path) -> None:
         discover(root)
 
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param("sys/devices/system/node/online", id="file"),
+        pytest.param("sys/devices/system/node/node0", id="directory"),
+        pytest.param("sys/devices/system/cpu/cpu0/cache", id="directory of caches"),
+    ],
+)
+def test_what_is_there_and_cannot_be_read_is_named(path: str, tmp_path: Path) -> None:
+    node = {} if path.endswith("node0") else _node(0, "0")
+    online = {"sys/devices/system/node/online": "0"} if path.endswith("node0") else {}
+    root = _write(tmp_path, node | online | _cpu(0, 0, 0, "0"))
+    # A link to itself cannot be read, not even by root.
+    (root / path).symlink_to(root / path)
+
+    with pytest.raises(ConfigError) as refused:
+        discover(root)
+
+    assert f"{root / path}" in str(refused.value)
+    assert "cannot be read" in str(refused.value)
