@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Self
 
 import grpc
@@ -18,6 +16,7 @@ from numalign_client.provider.base import SimpleHintProvider
 from numalign_client.provider.registration import Registrar, Registration
 from numalign_client.provider.servicer import HintProviderServicer
 from numalign_client.provider.store import MemoryStore, PartStore, SqliteStore
+from numalign_client.signals import wait_for_signal
 from numalign_client.target import target_of
 
 _WORKERS = 16
@@ -94,16 +93,8 @@ class ProviderServer:
 
     def run(self) -> None:
         """Serve until SIGTERM or SIGINT. Call it from the main thread."""
-        ended = threading.Event()
-
-        def end(number: int, frame: FrameType | None) -> None:
-            del number, frame
-            ended.set()
-
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, end)
         with self:
-            ended.wait()
+            wait_for_signal()
 
     def __enter__(self) -> Self:
         self.start()

@@ -1,0 +1,1 @@
+"""Serving an admit handler of one's own; `numalign_client.sdk` is the way in."""
