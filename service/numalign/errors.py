@@ -17,7 +17,8 @@ nothing was kept.
      ├── Fault                 the pod cannot be judged              (a rejection with our text)
      ├── Deferred              the pod cannot be judged yet          (the verdict DEFERRED)
      ├── StateError            the state file cannot be used         (the service does not start)
-     │    └── DamagedState     it is damaged or foreign              (set aside, or as above)
+     │    ├── DamagedState     it is damaged or foreign              (set aside, or as above)
+     │    └── StateNotWritten  it cannot be written just now         UNAVAILABLE
      ├── ConfigError           the configuration is wrong            (the service does not start)
      └── StartError            a start check refuses                 (the service does not start)
 """
@@ -114,6 +115,14 @@ class StateError(NumalignError):
 
 class DamagedState(StateError):
     """A state file is no state file of ours, or not any more; `path` is where it is."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class StateNotWritten(StateError):
+    """The state file cannot be written now, as on a full disk; `path` is where it is."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(message)

@@ -63,7 +63,7 @@ class SoakAgent(Agent):
             if error.code() == StatusCode.DEADLINE_EXCEEDED and self._limit == PATIENCE_SECONDS:
                 self.stuck += 1
                 self.faults.append(f"{self.name}: no answer within {PATIENCE_SECONDS:g} s")
-            if error.code() == StatusCode.INTERNAL and STATE in (error.details() or ""):
+            if error.code() == StatusCode.UNAVAILABLE and STATE in (error.details() or ""):
                 # No decision was made: the state could not be written.
                 self.unwritten += 1
                 return

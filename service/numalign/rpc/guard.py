@@ -18,7 +18,7 @@ from grpc import StatusCode, aio
 from numalign.rpc.context import Context
 from numalign.rpc.deadline import current_deadline
 from numalign.rpc.methods import Behaviour, Method
-from numalign.rpc.status import is_expected, status_of, trailing_of
+from numalign.rpc.status import is_expected, status_of, trailing_of, wants_a_human
 from numalign.telemetry.logs import get_logger
 from numalign.telemetry.trace_context import TraceContext, current_trace, trace_of
 from numalign.telemetry.tracing import Tracer
@@ -128,9 +128,11 @@ def _traced_stream(path: str, behaviour: Behaviour, tracer: Tracer) -> Behaviour
 async def _fail(path: str, error: Exception, context: Context) -> NoReturn:
     if isinstance(error, aio.AbortError):
         raise error
+    code, message = status_of(error)
     if not is_expected(error):
         _log.exception("call failed", method=path, exc_info=error)
-    code, message = status_of(error)
+    elif wants_a_human(error):
+        _log.error("call failed", method=path, error=message)
     await context.abort(code, message, trailing_of(error))
 
 

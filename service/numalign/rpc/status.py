@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
-from google.rpc.error_details_pb2 import BadRequest, PreconditionFailure
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, PreconditionFailure
 from google.rpc.status_pb2 import Status
 from grpc import StatusCode, aio
 
@@ -20,6 +20,11 @@ from numalign.errors import FieldViolation
 
 STATUS_DETAILS = "grpc-status-details-bin"
 """The trailing metadata that carries a google.rpc.Status."""
+
+STATE_NOT_WRITTEN = "STATE_NOT_WRITTEN"
+"""The reason of an ErrorInfo: a state file, named in its metadata, cannot be written."""
+
+_DOMAIN = "numalign"
 
 _CODES: Mapping[type[BaseException], StatusCode] = {
     errors.InvalidInput: StatusCode.INVALID_ARGUMENT,
@@ -32,6 +37,7 @@ _CODES: Mapping[type[BaseException], StatusCode] = {
     errors.QueueFull: StatusCode.RESOURCE_EXHAUSTED,
     errors.Undecided: StatusCode.RESOURCE_EXHAUSTED,
     errors.RevisionTooOld: StatusCode.OUT_OF_RANGE,
+    errors.StateNotWritten: StatusCode.UNAVAILABLE,
     # A setting that is changed at run time, refused: the request was understood.
     errors.ConfigError: StatusCode.FAILED_PRECONDITION,
 }
@@ -48,6 +54,11 @@ def is_expected(error: BaseException) -> bool:
     if isinstance(error, aio.AioRpcError) or _is_timeout(error):
         return True
     return _code_of(error) is not None
+
+
+def wants_a_human(error: BaseException) -> bool:
+    """Whether somebody has to do something before such calls succeed again."""
+    return not is_expected(error) or isinstance(error, errors.StateNotWritten)
 
 
 def status_of(error: BaseException) -> tuple[StatusCode, str]:
@@ -69,17 +80,18 @@ def status_of(error: BaseException) -> tuple[StatusCode, str]:
 
 
 def trailing_of(error: BaseException) -> Trailing:
-    """The trailing metadata that goes with `status_of(error)`; empty if there are no details."""
+    """The trailing metadata that goes with `status_of(error)`; empty if there are no details.
+
+    What another service said of why it is not available is passed on.
+    """
     if isinstance(error, aio.AioRpcError):
-        details = _details_bytes(error)
-        return ((STATUS_DETAILS, details),) if details is not None else ()
-    detail = _detail_of(error)
-    if detail is None:
+        data = _details_bytes(error)
+        return ((STATUS_DETAILS, data),) if data is not None else ()
+    details = _details_of(error)
+    if not details:
         return ()
     code, message = status_of(error)
-    packed = AnyMessage()
-    packed.Pack(detail)
-    status = Status(code=code.value[0], message=message, details=[packed])
+    status = Status(code=code.value[0], message=message, details=details)
     return ((STATUS_DETAILS, status.SerializeToString()),)
 
 
@@ -90,17 +102,10 @@ def violations_of(error: aio.AioRpcError) -> tuple[FieldViolation, ...]:
     to the request as a whole: one violation of the empty field, with the status message.
     """
     found: list[FieldViolation] = []
-    data = _details_bytes(error)
-    if data is not None:
-        status = Status()
-        try:
-            status.ParseFromString(data)
-        except DecodeError:
-            status.Clear()
-        for packed in status.details:
-            request = BadRequest()
-            if packed.Is(BadRequest.DESCRIPTOR) and packed.Unpack(request):
-                found += [FieldViolation(v.field, v.description) for v in request.field_violations]
+    for packed in _received_details(error):
+        request = BadRequest()
+        if packed.Is(BadRequest.DESCRIPTOR) and packed.Unpack(request):
+            found += [FieldViolation(v.field, v.description) for v in request.field_violations]
     return tuple(found) or (FieldViolation("", error.details() or error.code().name),)
 
 
@@ -116,6 +121,30 @@ def _is_timeout(error: BaseException) -> bool:
     return isinstance(error, TimeoutError) and error.errno is None
 
 
+def _details_of(error: BaseException) -> list[AnyMessage]:
+    detail = _detail_of(error)
+    if detail is not None:
+        packed = AnyMessage()
+        packed.Pack(detail)
+        return [packed]
+    if isinstance(error, errors.Unavailable) and isinstance(error.__cause__, aio.AioRpcError):
+        return _received_details(error.__cause__)
+    return []
+
+
+def _received_details(error: aio.AioRpcError) -> list[AnyMessage]:
+    """The details that came with a failed call; none where they cannot be read."""
+    data = _details_bytes(error)
+    if data is None:
+        return []
+    status = Status()
+    try:
+        status.ParseFromString(data)
+    except DecodeError:
+        return []
+    return list(status.details)
+
+
 def _detail_of(error: BaseException) -> Message | None:
     if isinstance(error, errors.InvalidInput):
         request: Message = BadRequest(field_violations=_that_fit(error.violations))
@@ -126,6 +155,11 @@ def _detail_of(error: BaseException) -> Message | None:
         )
         failure: Message = PreconditionFailure(violations=[violation])
         return failure
+    if isinstance(error, errors.StateNotWritten):
+        info: Message = ErrorInfo(
+            reason=STATE_NOT_WRITTEN, domain=_DOMAIN, metadata={"file": _cut(error.path)}
+        )
+        return info
     return None
 
 

@@ -26,12 +26,28 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self, TypeVar
 
-from numalign.errors import DamagedState, StateError
+from numalign.errors import DamagedState, StateError, StateNotWritten
 from numalign.store.damage import OnDamage, refuse_damage
 from numalign.store.process_lock import ProcessLock
 from numalign.store.state_file import open_state_file
 
 T = TypeVar("T")
+
+_PASSING = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_READONLY,
+    }
+)
+"""What a disk or a system can get over: the same transaction may succeed later."""
+
+_PRIMARY_CODE = 0xFF
 
 _CHECKPOINT_AFTER_WRITES = 64
 _DEFER_AT_MOST_SECONDS = 0.01
@@ -109,8 +125,9 @@ class Database:
     async def write(self, work: Callable[[sqlite3.Connection], T], *, synced: bool) -> T:
         """Run `work` in one transaction and return what it returned.
 
-        An exception of `work` rolls the transaction back. SQLite's errors (a full disk, a
-        file damaged meanwhile) come out as StateError. A cancelled wait does not stop the
+        An exception of `work` rolls the transaction back. SQLite's errors come out as
+        StateNotWritten where they may pass (a full disk), else as StateError (a file damaged
+        meanwhile). A cancelled wait does not stop the
         transaction: it is carried out, or not, as if nobody had gone away.
         """
         self._check_open()
@@ -160,7 +177,7 @@ class Database:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise StateError(f"state file {self.path} is closed")
+            raise StateNotWritten(str(self.path), f"state file {self.path} is closed")
 
     def _flush_due(self) -> None:
         self._flush = None
@@ -187,7 +204,7 @@ class Database:
         try:
             return work(self._connection)
         except sqlite3.Error as error:
-            raise StateError(f"state file {self.path}: {error}") from error
+            raise self._failure(error) from error
 
     def _write(self, work: Callable[[sqlite3.Connection], T], synced: bool, up_to: int) -> T:
         waiting = max(0, up_to - self._carried_out)
@@ -209,7 +226,7 @@ class Database:
                     connection.execute("ROLLBACK")
                 raise
         except sqlite3.Error as error:
-            raise StateError(f"state file {self.path}: {error}") from error
+            raise self._failure(error) from error
         for _ in range(waiting):
             self._deferred.popleft()
         self._carried_out += waiting
@@ -220,6 +237,12 @@ class Database:
             self._writes = 0
             self._writer.submit(self._checkpoint)
         return result
+
+    def _failure(self, error: sqlite3.Error) -> StateError:
+        message = f"state file {self.path}: {error}"
+        if getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE in _PASSING:
+            return StateNotWritten(str(self.path), message)
+        return StateError(message)
 
     def _checkpoint(self) -> None:
         # The log keeps its size and is written over from its start: syncing a file that

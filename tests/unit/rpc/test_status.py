@@ -8,7 +8,14 @@ from grpc import StatusCode, aio
 
 from numalign import errors
 from numalign.errors import FieldViolation, InvalidInput, SpecChanged
-from numalign.rpc.status import STATUS_DETAILS, is_expected, status_of, trailing_of, violations_of
+from numalign.rpc.status import (
+    STATUS_DETAILS,
+    is_expected,
+    status_of,
+    trailing_of,
+    violations_of,
+    wants_a_human,
+)
 
 
 def rpc_error(
@@ -52,6 +59,9 @@ def rpc_error(
         ),
         pytest.param(
             errors.ConfigError("x"), StatusCode.FAILED_PRECONDITION, "x", True, id="ConfigError"
+        ),
+        pytest.param(
+            errors.StateNotWritten("/a.db", "x"), StatusCode.UNAVAILABLE, "x", True, id="disk-full"
         ),
         pytest.param(errors.StateError("x"), StatusCode.INTERNAL, "x", False, id="StateError"),
         pytest.param(
@@ -108,6 +118,24 @@ def test_spec_changed_names_the_field() -> None:
     assert status_pb2.Status.FromString(value).details[0].Unpack(failure)
     assert failure.violations[0].type == "SPEC_CHANGED"
     assert failure.violations[0].subject == "spec.containers"
+
+
+@pytest.mark.parametrize("hops", [0, 1, 2])
+def test_a_state_that_is_not_written_names_its_file_over_every_hop(hops: int) -> None:
+    error: Exception = errors.StateNotWritten("/var/cpu.db", "disk full")
+    assert wants_a_human(error)
+    for _ in range(hops):
+        code, text = status_of(error)
+        failed = rpc_error(code, text, trailing_of(error))
+        error = errors.Unavailable(f"hint provider cpu: {text}")
+        error.__cause__ = failed
+        assert not wants_a_human(error)
+    ((_, value),) = trailing_of(error)
+    assert isinstance(value, bytes)
+    info = error_details_pb2.ErrorInfo()
+    assert status_pb2.Status.FromString(value).details[0].Unpack(info)
+    assert (info.reason, info.domain) == ("STATE_NOT_WRITTEN", "numalign")
+    assert info.metadata == {"file": "/var/cpu.db"}
 
 
 def test_details_of_another_service_are_passed_on() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from numalign.errors import StateError
+from numalign.errors import StateError, StateNotWritten
 from numalign.store import database as database_module
 from numalign.store.database import Database
 from numalign.store.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
@@ -78,7 +78,7 @@ async def test_an_exception_rolls_back_and_comes_out(tmp_path: Path) -> None:
     await database.close()
 
 
-async def test_a_full_disk_is_a_state_error_and_the_rest_goes_on(tmp_path: Path) -> None:
+async def test_a_full_disk_may_pass_and_the_rest_goes_on(tmp_path: Path) -> None:
     database = open_database(tmp_path)
 
     def big(connection: sqlite3.Connection) -> None:
@@ -87,8 +87,9 @@ async def test_a_full_disk_is_a_state_error_and_the_rest_goes_on(tmp_path: Path)
             "INSERT INTO snapshot(provider, payload, revision) VALUES ('x', zeroblob(1000000), 1)"
         )
 
-    with pytest.raises(StateError, match="database or disk is full"):
+    with pytest.raises(StateNotWritten, match="database or disk is full") as refused:
         await database.write(big, synced=True)
+    assert refused.value.path == str(database.path)
     await database.write(put, synced=True)
     assert await database.read(counters) == [("a", 1)]
     await database.close()
@@ -270,7 +271,7 @@ async def test_a_closed_database_refuses(tmp_path: Path) -> None:
     database = open_database(tmp_path)
     await database.close()
     await database.close()
-    with pytest.raises(StateError, match="is closed"):
+    with pytest.raises(StateNotWritten, match="is closed"):
         await database.write(put, synced=True)
     with pytest.raises(StateError, match="is closed"):
         await database.read(counters)
