@@ -52,6 +52,7 @@ GATES: dict[str, GateSpec] = {
     "InPlacePodLevelResourcesVerticalScaling": GateSpec(
         stage=Stage.BETA,
         default=True,
+        field="in_place_pod_level_resources_vertical_scaling",
         requires=("InPlacePodVerticalScaling", "PodLevelResources"),
     ),
     "InPlacePodVerticalScaling": GateSpec(
@@ -67,6 +68,12 @@ GATES: dict[str, GateSpec] = {
         stage=Stage.ALPHA,
         default=False,
         field="in_place_pod_vertical_scaling_exclusive_memory",
+        requires=("InPlacePodVerticalScaling",),
+    ),
+    "InPlacePodVerticalScalingInitContainers": GateSpec(
+        stage=Stage.BETA,
+        default=True,
+        field="in_place_pod_vertical_scaling_init_containers",
         requires=("InPlacePodVerticalScaling",),
     ),
     "PodLevelResourceManagers": GateSpec(
@@ -87,7 +94,7 @@ GATES: dict[str, GateSpec] = {
     ),
     "TopologyManagerPolicyOptions": GateSpec(stage=Stage.GA, default=True, locked=True),
 }
-"""The gates by name, with stages and defaults of v1.36 (TM-17, CPU-8, DEV-15, DEV-28)."""
+"""The gates by name, with stages and defaults of v1.36 (TM-17, CPU-8, DEV-15, DEV-28, ALLOC-5)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,11 @@ class History:
         uid = pod.message.metadata.uid
         panic = is_panic(entry)
         before = await self._services.books() if panic else None
-        response = await self._services.admit(pod.message)
+        # A kubelet asks its managers about an admitted pod with other resources to resize it.
+        known = self._active.get(uid)
+        is_resize = known is not None and known.message.spec != pod.message.spec
+        ask = self._services.resize if is_resize else self._services.admit
+        response = await ask(pod.message)
         self._revision = response.revision
         admitted = response.verdict == pb.VERDICT_ADMITTED
         recorded = bool(entry["expect"].get("admitted", False))

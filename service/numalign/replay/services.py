@@ -39,6 +39,19 @@ class Services:
             ad.AdmitRequest(pod=pod, owner=OWNER, explain=pb.EXPLAIN_LEVEL_FULL)
         )
 
+    async def resize(self, pod: core_pb2.Pod) -> ad.AdmitResponse:
+        """Have the Topology Manager itself say whether an admitted pod can be resized.
+
+        In the recordings no handler stands before it.
+        """
+        request = tm.TopologyManagerAdmitRequest(
+            pod=pod.SerializeToString(),
+            operation=pb.OPERATION_RESIZE,
+            owner=OWNER,
+            explain=pb.EXPLAIN_LEVEL_FULL,
+        )
+        return (await self._topology.Admit(request)).decision
+
     async def reconcile(
         self,
         *,

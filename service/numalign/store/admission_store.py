@@ -40,7 +40,7 @@ class ContainerRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAdmissions:
-    """What a start finds; admissions in order of revision, containers by id."""
+    """What a start finds; admissions in the order they were first made, containers by id."""
 
     admissions: tuple[AdmissionRow, ...]
     containers: tuple[ContainerRow, ...]
@@ -146,7 +146,7 @@ def _next_revision(connection: sqlite3.Connection) -> int:
 def _load_all(connection: sqlite3.Connection) -> StoredAdmissions:
     admissions = connection.execute(
         "SELECT pod_uid, admission_id, owner, pod, record, config_generation, revision"
-        " FROM admissions ORDER BY revision"
+        " FROM admissions ORDER BY rowid"
     )
     containers = connection.execute(
         "SELECT container_id, pod_uid, name FROM containers ORDER BY container_id"

@@ -14,7 +14,7 @@ carried to its end, and asking again returns the record.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from numalign.errors import Deferred
 from numalign.model.feature_gates import FeatureGates
@@ -22,11 +22,16 @@ from numalign.model.ids import AdmissionId
 from numalign.model.pod import Pod
 from numalign.model.qos import qos_class
 from numalign.store.carried import carried_through
+from numalign.topology.allocated import (
+    holds_the_same,
+    keep_what_was_not_asked,
+    resources_to_message,
+)
 from numalign.topology.fanout import Fanout
 from numalign.topology.hint_store import HintStore
 from numalign.topology.messages import containers_to_messages
 from numalign.topology.picture import Picture
-from numalign.topology.provider_handle import ProviderFault, bound
+from numalign.topology.provider_handle import ProviderFault, bound, served_by
 from numalign.topology.reasons import unexpected_rejection
 from numalign.topology.records import Admitted, Records
 from numalign.topology.registry import ProviderRegistry, all_delivered
@@ -49,6 +54,15 @@ class AdmitCall:
     owner: str
     dry_run: bool
     explain: pb.ExplainLevel.ValueType
+    resize: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Resized:
+    """An admitted pod as it is before a resize, and its init containers that are not judged."""
+
+    before: Admitted
+    finished: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,9 +115,12 @@ class Decider:
         self._strategies = strategies
 
     async def decide(
-        self, call: AdmitCall, admission_id: AdmissionId
+        self, call: AdmitCall, admission_id: AdmissionId, resized: Resized | None = None
     ) -> tuple[ad.AdmitResponse, ScopeResult]:
-        """Decide, and keep what was decided. When it raises, nothing was kept."""
+        """Decide, and keep what was decided. When it raises, nothing was kept.
+
+        With `resized`, the pod of the call takes the place of that one, or leaves it as it is.
+        """
         fanout = Fanout(
             self._registry.handles,
             admission_id,
@@ -113,7 +130,7 @@ class Decider:
         )
         try:
             try:
-                result = await self.parts.scope.admit(call.pod, fanout)
+                result = await self.parts.scope.admit(_judged(call.pod, resized), fanout)
             except ProviderFault as fault:
                 refusal = unexpected_rejection(str(fault))
                 result = ScopeResult(
@@ -130,19 +147,20 @@ class Decider:
                     keeps_nothing=True,
                     retry_after=deferred.retry_after,
                 )
-            response = await self._answer(call, result, fanout)
+            response = await self._answer(call, result, fanout, resized)
         except BaseException:
             await carried_through(self._abort(call, fanout, admission_id, hp.LEFTOVERS_DROP))
             raise
         if result.admitted and not call.dry_run:
-            await carried_through(self._commit(call, fanout, admission_id, result, response))
+            commit = self._commit(call, fanout, admission_id, result, response, resized)
+            await carried_through(commit)
         else:
-            await carried_through(self._refuse(call, fanout, admission_id, result))
+            await carried_through(self._refuse(call, fanout, admission_id, result, resized))
         response.revision = self._records.revision
         return response, result
 
     async def _answer(
-        self, call: AdmitCall, result: ScopeResult, fanout: Fanout
+        self, call: AdmitCall, result: ScopeResult, fanout: Fanout, resized: Resized | None
     ) -> ad.AdmitResponse:
         response = ad.AdmitResponse(
             verdict=_verdict(result),
@@ -154,9 +172,12 @@ class Decider:
         )
         if result.retry_after is not None:
             response.retry_after.FromMilliseconds(round(result.retry_after * 1000))
-        if result.admitted or (self._strategies.keeps_leftovers and not result.keeps_nothing):
+        if result.admitted or self._leaves_something(result, resized):
             response.allocations.extend(fanout.allocations(call.pod, dict(result.affinities)))
             response.pod_allocation.CopyFrom(fanout.pod_allocation)
+        if result.admitted and resized is not None:
+            left_out = served_by(fanout.left_out)
+            keep_what_was_not_asked(response.allocations, resized.before.message, left_out)
         if call.explain >= pb.EXPLAIN_LEVEL_SUMMARY:
             explanation = await self.parts.explainer(call.pod, result, fanout, call.explain)
             response.explanation.CopyFrom(explanation)
@@ -169,12 +190,17 @@ class Decider:
         admission_id: AdmissionId,
         result: ScopeResult,
         response: ad.AdmitResponse,
+        resized: Resized | None,
     ) -> None:
         pod = call.pod
         record = pb.AdmissionRecord(
             allocations=response.allocations, pod_allocation=response.pod_allocation
         )
         self.describe(record, call)
+        if resized is not None and holds_the_same(resized.before.message, record):
+            # It was not placed anew: what is to be said of its placement stays.
+            record.config_generation = resized.before.message.config_generation
+            record.problems.extend(resized.before.message.problems)
         try:
             await self._records.admit(Admitted(admission_id, call.data, record))
         except BaseException:
@@ -191,20 +217,29 @@ class Decider:
             handle.deliver_later(bound(handle.stub.Abort, undo, handle.timeout))
 
     async def _refuse(
-        self, call: AdmitCall, fanout: Fanout, admission_id: AdmissionId, result: ScopeResult
+        self,
+        call: AdmitCall,
+        fanout: Fanout,
+        admission_id: AdmissionId,
+        result: ScopeResult,
+        resized: Resized | None,
     ) -> None:
-        stays = (
-            self._strategies.keeps_leftovers
-            and not call.dry_run
-            and not result.admitted
-            and not result.keeps_nothing
-        )
+        stays = not call.dry_run and self._leaves_something(result, resized)
         leftovers = hp.LEFTOVERS_KEEP if stays else hp.LEFTOVERS_DROP
         await self._abort(call, fanout, admission_id, leftovers)
         if stays:
             self._hints.put(call.pod.uid, result.affinities)
             self._picture.gone(call.pod.uid)
             await self._records.release((call.pod.uid,))
+
+    def _leaves_something(self, result: ScopeResult, resized: Resized | None) -> bool:
+        """Whether what a refused pod was given stays; a pod that runs keeps what it had only."""
+        return (
+            self._strategies.keeps_leftovers
+            and resized is None
+            and not result.admitted
+            and not result.keeps_nothing
+        )
 
     async def _abort(
         self,
@@ -230,6 +265,15 @@ class Decider:
         record.qos_class = qos_class(pod, self.parts.gates)
         record.config_generation = self.parts.config_generation
         record.containers.extend(containers_to_messages(pod))
+        record.resources.CopyFrom(resources_to_message(pod, self.parts.gates))
+
+
+def _judged(pod: Pod, resized: Resized | None) -> Pod:
+    """The pod without what has ended."""
+    if resized is None or not resized.finished:
+        return pod
+    remaining = tuple(c for c in pod.init_containers if c.name not in resized.finished)
+    return replace(pod, init_containers=remaining)
 
 
 def _verdict(result: ScopeResult) -> pb.Verdict.ValueType:

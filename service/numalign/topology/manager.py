@@ -14,13 +14,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from numalign.errors import (
-    SpecChanged,
-    Unavailable,
-)
+from numalign.errors import Unavailable
 from numalign.model.hint import TopologyHint
 from numalign.model.ids import AdmissionId, PodUid
-from numalign.model.pod_change import changed_field
 from numalign.provider.hint_messages import hint_from_message
 from numalign.provider.pod_cache import PodCache
 from numalign.store.carried import carried_through
@@ -32,6 +28,7 @@ from numalign.topology.picture import Picture
 from numalign.topology.provider_handle import ProviderHandle, bound
 from numalign.topology.records import Admitted, Records
 from numalign.topology.registry import ProviderRegistry, all_delivered
+from numalign.topology.resizing import Resizing
 from numalign.topology.settlement import Settlement
 from numalign.topology.strategies import TopologyStrategies
 from numalign.topology.turnstile import Turnstile
@@ -73,7 +70,6 @@ class TopologyManager:
         self._turnstile = turnstile
         self._strategies = strategies
         self._settlement = settlement
-        self._pods = pods
         self._decider = Decider(
             parts=parts,
             records=records,
@@ -82,6 +78,7 @@ class TopologyManager:
             registry=registry,
             strategies=strategies,
         )
+        self._resizing = Resizing(self._decider, settlement, pods, as_new=strategies.resizes_as_new)
         self.containers = ContainerLife(
             records=records,
             hints=hints,
@@ -98,17 +95,7 @@ class TopologyManager:
         asked = clock()
         async with self._turnstile.turn():
             waited = clock() - asked
-            known = self._records.get(call.pod.uid)
-            if known is not None and self._strategies.trusts_record:
-                return Decision(response=self._recorded(known, call), waited=waited)
-            await self._registry.ready(self._introduce)
-            if call.pod.uid in self._settlement.strays:
-                response = await carried_through(self._take_over(call))
-                return Decision(response=response, waited=waited)
-            admission_id = self._next_id()
-            with log_fields(admission_id=admission_id):
-                response, result = await self._decider.decide(call, admission_id)
-        return Decision(response=response, result=result, admission_id=admission_id, waited=waited)
+            return await (self._resize if call.resize else self._add)(call, waited)
 
     async def release(self, pod_uid: PodUid) -> int:
         """Give back everything that a pod holds; the revision after. NotFound if unknown."""
@@ -182,20 +169,43 @@ class TopologyManager:
             dry_run=call.dry_run,
         )
 
-    def _recorded(self, known: Admitted, call: AdmitCall) -> ad.AdmitResponse:
+    async def _add(self, call: AdmitCall, waited: float) -> Decision:
+        known = self._records.get(call.pod.uid)
+        if known is not None and self._strategies.trusts_record:
+            self._resizing.check_owner(known, call)
+            pending = self._resizing.is_pending(known, call)
+            return Decision(response=self._recorded(known, call, pending=pending), waited=waited)
+        await self._registry.ready(self._introduce)
+        if call.pod.uid in self._settlement.strays:
+            response = await carried_through(self._take_over(call))
+            return Decision(response=response, waited=waited)
+        pending = False
+        if known is not None:
+            call, pending = self._resizing.shown_as_allocated(known, call)
+        admission_id = self._next_id()
+        with log_fields(admission_id=admission_id):
+            response, result = await self._decider.decide(call, admission_id)
+        if known is not None and pending:
+            response.resize_pending = True
+            response.resources.CopyFrom(known.message.resources)
+        return Decision(response=response, result=result, admission_id=admission_id, waited=waited)
+
+    async def _resize(self, call: AdmitCall, waited: float) -> Decision:
+        self._records.require(call.pod.uid)
+        await self._registry.ready(self._introduce)
+        known = self._records.require(call.pod.uid)
+        if not self._resizing.wanted(known, call):
+            response = self._recorded(known, call, pending=False)
+            response.resources.CopyFrom(known.message.resources)
+            return Decision(response=response, waited=waited)
+        admission_id = self._next_id()
+        with log_fields(admission_id=admission_id):
+            response, result = await self._resizing.decide(known, call, admission_id)
+        return Decision(response=response, result=result, admission_id=admission_id, waited=waited)
+
+    def _recorded(self, known: Admitted, call: AdmitCall, *, pending: bool) -> ad.AdmitResponse:
         record = known.message
-        if record.owner != call.owner:
-            raise SpecChanged(
-                "owner", f'owner: pod "{known.pod_uid}" is admitted for owner "{record.owner}"'
-            )
-        changed = changed_field(self._pods.decode(known.pod), call.pod, self._decider.parts.gates)
-        if changed is not None:
-            raise SpecChanged(
-                changed,
-                f'{changed}: pod "{known.pod_uid}" is admitted with another value; '
-                "ask for a resize to change it",
-            )
-        return ad.AdmitResponse(
+        response = ad.AdmitResponse(
             verdict=pb.VERDICT_ADMITTED,
             allocations=record.allocations,
             pod_allocation=record.pod_allocation,
@@ -203,7 +213,11 @@ class TopologyManager:
             warnings=record.problems,
             revision=record.revision,
             dry_run=call.dry_run,
+            resize_pending=pending,
         )
+        if pending:
+            response.resources.CopyFrom(record.resources)
+        return response
 
     async def _release(self, pod_uids: tuple[PodUid, ...]) -> int:
         await self._records.release(pod_uids)

@@ -7,7 +7,7 @@ which process answered last, and whether the outcome of the last admission has r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -164,6 +164,13 @@ class ProviderHandle:
         self.last_error = f"{error.code().name}: {error.details()}"
         if error.code() != StatusCode.INVALID_ARGUMENT:
             self.instance_id = ""
+
+
+def served_by(handles: Iterable[ProviderHandle]) -> Callable[[str], bool]:
+    """Whether one of these providers serves a resource of that name."""
+    named = {resource for handle in handles for resource in handle.resources}
+    prefixes = tuple(resource[:-1] for resource in named if resource.endswith("*"))
+    return lambda resource: resource in named or resource.startswith(prefixes)
 
 
 def bound(

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 
-from numalign.errors import FieldViolation, InvalidInput, Unsupported
+from numalign.errors import FieldViolation, InvalidInput
 from numalign.model.ids import PodUid
 from numalign.provider.hint_messages import hint_to_message
 from numalign.provider.pod_cache import PodCache
@@ -97,14 +97,13 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
             raise InvalidInput(
                 FieldViolation("operation", f"unknown operation {request.operation}")
             )
-        if request.operation == pb.OPERATION_RESIZE:
-            raise Unsupported("operation: resizing a pod in place is not supported yet")
         call = AdmitCall(
             data=request.pod,
             pod=self._pods.decode(request.pod),
             owner=request.owner or self._default_owner,
             dry_run=request.dry_run,
             explain=request.explain,
+            resize=request.operation == pb.OPERATION_RESIZE,
         )
         clock = asyncio.get_running_loop().time
         started = clock()

@@ -23,7 +23,7 @@ from numalign.model.pod import Pod
 from numalign.provider.pod_cache import PodCache
 from numalign.topology.agreement import Elsewhere, add_problem, agrees, followed
 from numalign.topology.picture import Picture
-from numalign.topology.provider_handle import ProviderDown, ProviderHandle
+from numalign.topology.provider_handle import ProviderDown, ProviderHandle, served_by
 from numalign.topology.records import Admitted, Records
 from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import types_pb2 as pb
@@ -111,7 +111,7 @@ class Settlement:
     ) -> None:
         held = _by_pod(taken.holdings)
         started = self._started()
-        elsewhere = _served_elsewhere(handles)
+        elsewhere = served_by(handle for handle in handles if not handle.built_in)
         wanting = sorted(self._wanting(handle.name, held, started, elsewhere), key=_is_wide)
         lost: dict[PodUid, list[hp.LostAllocation]] = {}
         for batch in _batches(wanting):
@@ -191,6 +191,10 @@ class Settlement:
             for name, held in self._strays.items():
                 self._strays[name] = {uid: h for uid, h in held.items() if uid not in gone}
             await self._look_whether_whole(tuple(handles))
+
+    def finished(self, admitted: Admitted) -> frozenset[str]:
+        """The pod's init containers that have ended, since a container behind was started."""
+        return self._finished(admitted, self._started())
 
     def _request(self) -> hp.HintProviderReconcileRequest:
         records = {a.pod_uid: a for a in self._records.all()}
@@ -286,12 +290,6 @@ def _another(pod: Pod, container: str, message: str) -> SpecChanged:
 
 def _by_pod(holdings: hp.PodHoldings) -> Holdings:
     return {PodUid(holding.pod_uid): holding for holding in holdings.pods}
-
-
-def _served_elsewhere(handles: tuple[ProviderHandle, ...]) -> Callable[[str], bool]:
-    named = {r for h in handles if not h.built_in for r in h.resources}
-    prefixes = tuple(r[:-1] for r in named if r.endswith("*"))
-    return lambda resource: resource in named or resource.startswith(prefixes)
 
 
 def _apps_first(record: pb.AdmissionRecord) -> list[pb.ContainerAllocation]:

@@ -18,6 +18,9 @@ class TopologyStrategies:
     - `keeps_leftovers`: what a refused pod was given stays until the next clean-up (TM-45).
     - `one_by_one`: allocations are asked for in provider order and stop at the first failure,
       since a leftover of a later provider would be one too many.
+    - `resizes_as_new`: a resize is asked of all of a pod as if it was new, so that init containers
+      that have ended take again what they gave back, and a pod that is managed as a whole takes
+      its share twice (CPU-78, MEM-T5); else only what runs is asked about.
     - `waits_for_sources`: nothing is cleaned up before an agent has said that its sources of
       pods are ready.
     """
@@ -25,12 +28,21 @@ class TopologyStrategies:
     trusts_record: bool
     keeps_leftovers: bool
     one_by_one: bool
+    resizes_as_new: bool
     waits_for_sources: bool
 
 
 SAFE = TopologyStrategies(
-    trusts_record=True, keeps_leftovers=False, one_by_one=False, waits_for_sources=False
+    trusts_record=True,
+    keeps_leftovers=False,
+    one_by_one=False,
+    resizes_as_new=False,
+    waits_for_sources=False,
 )
 KUBELET = TopologyStrategies(
-    trusts_record=False, keeps_leftovers=True, one_by_one=True, waits_for_sources=True
+    trusts_record=False,
+    keeps_leftovers=True,
+    one_by_one=True,
+    resizes_as_new=True,
+    waits_for_sources=True,
 )

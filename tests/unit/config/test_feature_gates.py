@@ -57,6 +57,8 @@ def test_every_requirement_is_a_gate() -> None:
                 pod_level_resources=False,
                 dra_extended_resource=False,
                 resource_health_status=False,
+                in_place_pod_vertical_scaling_init_containers=False,
+                in_place_pod_level_resources_vertical_scaling=False,
             ),
             id="none of a stage",
         ),

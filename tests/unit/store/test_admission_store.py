@@ -70,6 +70,14 @@ async def test_a_pod_committed_again_replaces_its_row(store: AdmissionStore) -> 
     assert found.containers == (container("c", "a"),)
 
 
+async def test_a_pod_committed_again_keeps_its_place(store: AdmissionStore) -> None:
+    for name in ("a", "b"):
+        await store.commit(row(name))
+    await store.commit(replace(row("a"), admission_id=AdmissionId("resize")))
+
+    assert [found.pod_uid for found in (await store.load_all()).admissions] == ["a", "b"]
+
+
 async def test_an_admission_id_belongs_to_one_pod(store: AdmissionStore) -> None:
     await store.commit(row("a"))
     with pytest.raises(StateError, match=r"UNIQUE constraint failed: admissions\.admission_id"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from grpc import StatusCode, aio
-from tests.integration.node_document import pod
+from tests.integration.node_document import GPU, pod
 from tests.integration.one_node import OneNode, opened
 
 from numalign.config.settings import Service
@@ -44,9 +44,9 @@ async def test_a_changed_spec_names_the_field(tmp_path: Path) -> None:
     async with opened(tmp_path) as node:
         await admit(node, "a")
         with pytest.raises(aio.AioRpcError) as changed:
-            await admit(node, "a", cpu=2)
+            await node.admission.Admit(ad.AdmitRequest(pod=pod("a", gpus=2), owner="kubelet"))
         assert changed.value.code() == StatusCode.FAILED_PRECONDITION
-        assert "resources" in str(changed.value.details())
+        assert f"spec.containers[0].resources.requests[{GPU}]" in str(changed.value.details())
         with pytest.raises(aio.AioRpcError) as other:
             await node.admission.Admit(ad.AdmitRequest(pod=pod("a"), owner="run"))
         assert other.value.code() == StatusCode.FAILED_PRECONDITION

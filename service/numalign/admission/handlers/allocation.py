@@ -14,6 +14,7 @@ from numalign.kubelet_files.allocation_checkpoint import (
     ClaimReference,
     PodAllocation,
 )
+from numalign.model.feature_gates import FeatureGates
 from numalign.model.pod import Container, Resources
 
 
@@ -26,6 +27,17 @@ class ResizeGates:
     pod_level: bool = True
     exclusive_cpus: bool = False
     exclusive_memory: bool = False
+
+
+def resize_gates(gates: FeatureGates) -> ResizeGates:
+    """The gates of in-place resize among all gates."""
+    return ResizeGates(
+        in_place=gates.in_place_pod_vertical_scaling,
+        init_containers=gates.in_place_pod_vertical_scaling_init_containers,
+        pod_level=gates.in_place_pod_level_resources_vertical_scaling,
+        exclusive_cpus=gates.in_place_pod_vertical_scaling_exclusive_cpus,
+        exclusive_memory=gates.in_place_pod_vertical_scaling_exclusive_memory,
+    )
 
 
 def allocation_of(pod: AdmitPod, gates: ResizeGates) -> PodAllocation:
