@@ -15,6 +15,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 
 from numalign.errors import NotFound, RevisionTooOld
 from numalign.model.ids import AdmissionId, PodUid
@@ -60,6 +61,18 @@ class Admitted:
         return Admitted(self.admission_id, self.pod, message)
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change as it is kept for those who watch.
+
+    `event` is a WatchAssignmentsResponse in bytes: thousands are kept, few are ever asked for,
+    and as messages they would take ten times the memory.
+    """
+
+    revision: int
+    event: bytes
+
+
 class Records:
     """The record of admitted pods. Changes come from whoever holds the node's turn."""
 
@@ -72,7 +85,7 @@ class Records:
         self._store = store
         self._revision = stored.revision
         self._oldest = stored.revision
-        self._history: deque[ad.WatchAssignmentsResponse] = deque(maxlen=history_length)
+        self._history: deque[Change] = deque(maxlen=history_length)
         self._changed = asyncio.Event()
         self._changing = asyncio.Lock()
         self._shared_cpus = ""
@@ -177,9 +190,9 @@ class Records:
             seen = from_revision
         while True:
             changed = self._changed
-            for event in self._after(seen):
-                seen = event.revision
-                yield event
+            for change in self._after(seen):
+                seen = change.revision
+                yield ad.WatchAssignmentsResponse.FromString(change.event)
             if seen >= self._revision:
                 await changed.wait()
 
@@ -195,7 +208,7 @@ class Records:
         events.append(ad.WatchAssignmentsResponse(synced=ad.Synced(), revision=revision))
         return events
 
-    def _after(self, revision: int) -> list[ad.WatchAssignmentsResponse]:
+    def _after(self, revision: int) -> list[Change]:
         if revision > self._revision:
             raise RevisionTooOld(
                 f"from_revision: {revision} is in the future; the node is at {self._revision}"
@@ -205,7 +218,8 @@ class Records:
                 f"from_revision: changes after {revision} are no longer kept (oldest: "
                 f"{self._oldest}); start again from 0"
             )
-        return [event for event in self._history if event.revision > revision]
+        newest_first = takewhile(lambda change: change.revision > revision, reversed(self._history))
+        return [*newest_first][::-1]
 
     async def _put(self, admitted: Admitted, *, synced: bool) -> Admitted:
         async with self._changing:
@@ -220,6 +234,6 @@ class Records:
         self._revision = revision
         if len(self._history) == self._history.maxlen:
             self._oldest = self._history[0].revision
-        self._history.append(event)
+        self._history.append(Change(revision, event.SerializeToString()))
         self._changed.set()
         self._changed = asyncio.Event()
