@@ -11,8 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from numalign.config.loader import load_settings
 from numalign.config.settings import Service, Settings
 from numalign.kube.core.v1.core_pb2 import Pod
 from numalign.kube.pod_json import pod_from_json
+from numalign.process.node import Node
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import admission_pb2_grpc as ad_grpc
 from numalign.v1 import types_pb2 as pb
@@ -247,6 +248,17 @@ class Agent:
         return await self.stub.PrepareContainer(
             ad.PrepareContainerRequest(pod_uid=uid, container_name=container), timeout=60
         )
+
+
+@asynccontextmanager
+async def running(world: Place, **changes: object) -> AsyncIterator[Agent]:
+    """A node in this process, and an agent of it."""
+    node = await Node.open(world.settings(**changes))
+    try:
+        await node.serving()
+        yield Agent(ad_grpc.AdmissionStub(node.channel(Service.ADMISSION)))
+    finally:
+        await node.close()
 
 
 @contextmanager

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import socket
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,20 +13,18 @@ from grpc import StatusCode, aio
 from tests.integration.plugin_world import (
     GPU,
     NIC,
-    Agent,
     Place,
     devices_of,
     end,
     place,
     pod,
+    running,
     until,
 )
 
-from numalign.config.settings import Service
 from numalign.errors import StartError
 from numalign.process.node import Node
 from numalign.v1 import types_pb2 as pb
-from numalign.v1.admission_pb2_grpc import AdmissionStub
 
 pytestmark = pytest.mark.processes
 
@@ -37,16 +35,6 @@ def world_fixture() -> Iterator[Place]:
         for name, numa in (("g0", 0), ("g1", 0), ("g2", 1), ("g3", 1)):
             made.device(name, numa)
         yield made
-
-
-@asynccontextmanager
-async def running(world: Place, **changes: object) -> AsyncIterator[Agent]:
-    node = await Node.open(world.settings(**changes))
-    try:
-        await node.serving()
-        yield Agent(AdmissionStub(node.channel(Service.ADMISSION)))
-    finally:
-        await node.close()
 
 
 @contextmanager

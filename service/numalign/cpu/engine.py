@@ -21,13 +21,14 @@ from numalign.cpu.strategies import CpuStrategies
 from numalign.cpu.topology import CpuTopology
 from numalign.model.cpu_set import NO_CPUS, CpuSet
 from numalign.model.feature_gates import FeatureGates
-from numalign.model.hint import ProviderHints, TopologyHint
+from numalign.model.hint import NO_HINT, ProviderHints, TopologyHint
 from numalign.model.ids import PodUid
 from numalign.model.machine import Machine
 from numalign.model.numa_mask import NumaMask
 from numalign.model.pod import Container, Pod
 from numalign.model.settings import CpuSettings, TopologySettings
 from numalign.provider.engine import (
+    NO_SOURCES,
     Allocated,
     Hinted,
     Lost,
@@ -199,7 +200,13 @@ class CpuEngine:
         return PodHolding(cpus=state.pod_sets.get(pod_uid, NO_CPUS))
 
     async def prepare_container(
-        self, state: CpuState, pod: Pod, container: Container
+        self,
+        state: CpuState,
+        pod: Pod,
+        container: Container,
+        *,
+        affinity: TopologyHint = NO_HINT,  # noqa: ARG002 - everything was given at admission
+        sources: Sources = NO_SOURCES,  # noqa: ARG002 - as above
     ) -> tuple[CpuState, Preparation]:
         """The container's CPUs, else the shared ones; nothing to apply if empty (CPU-82)."""
         cpus = state.cpus_of(pod.uid, container.name)

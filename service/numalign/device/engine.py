@@ -11,10 +11,11 @@ from dataclasses import replace
 from numalign.device import container_edits, facts, freeing, reuse, state_codec
 from numalign.device.allocating import ContainerAllocation, Outcome, is_unsealed, seal
 from numalign.device.awaiting import refuse_awaited
+from numalign.device.catalogue import catalogue
 from numalign.device.errors import ContainerNotPrepared, DeviceFault
 from numalign.device.hints import HintQuestion, hints
+from numalign.device.holdings import answers, differing, holder, holdings
 from numalign.device.inventory import Inventory, restored
-from numalign.device.layout import DeviceLayout, is_same_layout, layout_of
 from numalign.device.plugin_calls import PluginCaller
 from numalign.device.ports import DevicePlugins, PluginError
 from numalign.device.pre_start import lacks_devices, pre_start
@@ -30,6 +31,7 @@ from numalign.model.ids import DeviceId, PodUid
 from numalign.model.machine import Machine
 from numalign.model.pod import Container, Pod
 from numalign.provider.engine import (
+    NO_SOURCES,
     Allocated,
     Hinted,
     Lost,
@@ -42,13 +44,10 @@ from numalign.provider.engine import (
 from numalign.provider.values import (
     AllocationFailure,
     ContainerEdits,
-    DeviceHolding,
     Holding,
     PodHolding,
     ResourceFacts,
 )
-
-_NO_SOURCES = Sources()
 
 
 class DeviceEngine:
@@ -68,34 +67,19 @@ class DeviceEngine:
         strategies: DeviceStrategies,
     ) -> None:
         self._machine = machine
-        self._machine_nodes = machine.node_ids()
         self._gates = gates
         self._plugins = plugins
         self._strategies = strategies
-        self._layouts: dict[str, DeviceLayout] = {}
-        self._inventory = Inventory()
-        self._no_devices = layout_of({}, self._machine_nodes)
-        self.update_inventory(inventory)
+        self._catalogue = catalogue(inventory, machine.node_ids())
 
     @property
     def inventory(self) -> Inventory:
         """What the plugins have reported so far."""
-        return self._inventory
+        return self._catalogue.inventory
 
     def update_inventory(self, inventory: Inventory) -> None:
-        """Decide over `inventory` from now on; layouts are kept where no topology changed."""
-        layouts = {}
-        for name, resource in inventory.resources.items():
-            layout = self._layouts.get(name)
-            if layout is None or (
-                resource.devices is not self._inventory.of(name).devices
-                and not is_same_layout(layout, resource.devices)
-            ):
-                layout = layout_of(resource.devices, self._machine_nodes)
-            layouts[name] = layout
-        self._inventory = inventory
-        self._layouts = layouts
-        self._registered = inventory.registered()
+        """Decide over `inventory` from now on."""
+        self._catalogue = self._catalogue.over(inventory)
 
     def update_gates(self, gates: FeatureGates) -> None:
         """Decide under `gates` from now on."""
@@ -107,11 +91,11 @@ class DeviceEngine:
 
     def noted(self, state: DeviceState) -> DeviceState:
         """`state` after a change of the inventory, with the names to store (DEV-16)."""
-        return with_written(replace(state, registered=self._registered))
+        return with_written(replace(state, registered=self._catalogue.registered))
 
     def resources(self) -> tuple[str, ...]:
         """Names of the resources that plugins serve now, ascending."""
-        return tuple(self._registered)
+        return tuple(self._catalogue.registered)
 
     def start(self, stored: bytes | None) -> Started[DeviceState]:
         """Restore records, and the resources whose plugins have not come back (DEV-46).
@@ -122,13 +106,13 @@ class DeviceEngine:
         if stored is not None:
             decoded = state_codec.decode(stored)
         awaited = self._strategies.retry_after is not None
-        self.update_inventory(restored(self._inventory, decoded.stored.registered, awaited=awaited))
+        self.update_inventory(restored(self.inventory, decoded.stored.registered, awaited=awaited))
         records = decoded.stored.records
         state = DeviceState(
             records=records,
             allocated=freeing.allocated_by(records),
-            registered=self._registered,
-            written=StoredDevices(records, self._registered),
+            registered=self._catalogue.registered,
+            written=StoredDevices(records, self._catalogue.registered),
         )
         return Started(state, decoded.reports)
 
@@ -149,17 +133,7 @@ class DeviceEngine:
 
         One that holds none is not named: it may get them when it starts (DEV-40).
         """
-        return tuple(
-            Lost(
-                container=container.name,
-                message=f"holds {len(record.ids())} {resource}, asks for {asked}",
-                differs=True,
-            )
-            for container in pod.all_containers()
-            for resource, asked in container_requests(self._inventory, state, container).items()
-            if (record := state.record(pod.uid, container.name, resource)) is not None
-            and len(record.ids()) != asked
-        )
+        return differing(state, pod, self.inventory)
 
     def encode(self, state: DeviceState) -> bytes:
         """The durable part of `state`, as JSON (DEV-44)."""
@@ -178,7 +152,7 @@ class DeviceEngine:
         self._refuse_awaited(pod, (container,))
         state = freeing.without_inactive(state, sources)
         answer: dict[str, HintList] = {}
-        for resource, request in container_requests(self._inventory, state, container).items():
+        for resource, request in container_requests(self.inventory, state, container).items():
             record = state.record(pod.uid, container.name, resource)
             question = HintQuestion(
                 request=request,
@@ -196,7 +170,7 @@ class DeviceEngine:
         self._refuse_awaited(pod, pod.all_containers())
         state = freeing.without_inactive(state, sources)
         answer: dict[str, HintList] = {}
-        for resource, request in pod_requests(self._inventory, state, pod).items():
+        for resource, request in pod_requests(self.inventory, state, pod).items():
             held = (
                 resources[resource].ids()
                 for resources in state.records.get(pod.uid, {}).values()
@@ -230,8 +204,8 @@ class DeviceEngine:
         self._refuse_awaited(pod, (container,))
         caller = self._caller()
         allocation = ContainerAllocation(
-            inventory=self._inventory,
-            layout_of=self._layout,
+            inventory=self.inventory,
+            layout_of=self._catalogue.layout,
             caller=caller,
             in_place=self._strategies.allocate_in_place and not dry_run,
             claims_count=self._gates.dra_extended_resource,
@@ -302,20 +276,7 @@ class DeviceEngine:
 
     def holdings(self, state: DeviceState, pod_uid: PodUid) -> tuple[Holding, ...]:
         """Devices of each container, by ascending container name, then resource."""
-        return tuple(
-            Holding(
-                container=container,
-                devices=tuple(
-                    DeviceHolding(
-                        resource=resource,
-                        ids_by_node=record.ids_by_node,
-                        edits=record.edits or ContainerEdits(),
-                    )
-                    for resource, record in sorted(resources.items())
-                ),
-            )
-            for container, resources in sorted(state.records.get(pod_uid, {}).items())
-        )
+        return holdings(state, pod_uid)
 
     def pod_holding(self, state: DeviceState, pod_uid: PodUid) -> PodHolding:  # noqa: ARG002 - see below
         """Empty: devices belong to containers."""
@@ -324,11 +285,15 @@ class DeviceEngine:
     async def pre_start(self, state: DeviceState, pod: Pod, container: Container) -> None:
         """Have the plugins that want it make the container's devices ready (DEV-41).
 
-        Comes before `prepare_container`, may take long, and changes nothing here. Raises
-        ContainerNotPrepared with the kubelet's text.
+        Comes before `prepare_container`, may take long, and changes nothing here. A container
+        that gets devices only there has nothing to be made ready yet, which is an error where
+        the strategy is the kubelet's. Raises ContainerNotPrepared with the kubelet's text.
         """
+        late = self._strategies.ready_after_allocation
+        if late and lacks_devices(state, pod, container, self.inventory):
+            return
         try:
-            await pre_start(state, pod, container, self._inventory, self._caller())
+            await pre_start(state, pod, container, self.inventory, self._caller())
         except PluginError as refused:
             raise ContainerNotPrepared(str(refused)) from refused
 
@@ -339,15 +304,15 @@ class DeviceEngine:
         container: Container,
         *,
         affinity: TopologyHint = NO_HINT,
-        sources: Sources = _NO_SOURCES,
+        sources: Sources = NO_SOURCES,
     ) -> tuple[DeviceState, Preparation]:
         """What the plugins want in the container that is about to start (DEV-40, DEV-42).
 
         An active pod's container that asks for devices and has none gets them now, under
         `affinity`. Raises ContainerNotPrepared with the kubelet's text, and DeviceFault.
         """
-        caller = self._caller()
-        if lacks_devices(state, pod, container, self._inventory):
+        before = state.container(pod.uid, container.name)
+        if lacks_devices(state, pod, container, self.inventory):
             try:
                 taken = await self.allocate(state, pod, container, affinity, sources)
             except Deferred as deferred:
@@ -355,33 +320,38 @@ class DeviceEngine:
             if taken.failure is not None:
                 raise ContainerNotPrepared(taken.failure.message)
             state = taken.state
-        outcome = await seal(state, pod, (container,), caller)
+        outcome = await seal(state, pod, (container,), self._caller())
         if outcome.failure is not None:
             raise ContainerNotPrepared(outcome.failure)
         state = outcome.state
-        return state, Preparation(edits=self._merged(state, pod.uid, container.name))
+        late = state.container(pod.uid, container.name).keys() != before.keys()
+        return state, Preparation(
+            edits=self._merged(state, pod.uid, container.name),
+            newly_allocated=late,
+            unready=late and self._strategies.ready_after_allocation,
+        )
 
     def edit_conflicts(
         self, state: DeviceState, pod_uid: PodUid, container: str
     ) -> tuple[str, ...]:
         """A line for each value that one plugin wants and another overrules (DEV-42)."""
-        return container_edits.merged(_answers(state, pod_uid, container)).conflicts
+        return container_edits.merged(answers(state, pod_uid, container)).conflicts
 
     def facts(
         self, state: DeviceState, pod: Pod, container: Container | None
     ) -> tuple[ResourceFacts, ...]:
         """What stands behind the hints, one entry for each device resource asked for."""
         requests = (
-            pod_requests(self._inventory, state, pod)
+            pod_requests(self.inventory, state, pod)
             if container is None
-            else container_requests(self._inventory, state, container)
+            else container_requests(self.inventory, state, container)
         )
         return tuple(
             facts.resource_facts(
                 resource=resource,
                 requested=requested,
-                known=self._inventory.of(resource),
-                layout=self._layout(resource),
+                known=self.inventory.of(resource),
+                layout=self._catalogue.layout(resource),
                 state=state,
             )
             for resource, requested in requests.items()
@@ -391,7 +361,7 @@ class DeviceEngine:
         retry_after = self._strategies.retry_after
         if retry_after is not None:
             refuse_awaited(
-                self._inventory,
+                self.inventory,
                 pod,
                 containers,
                 retry_after,
@@ -399,13 +369,10 @@ class DeviceEngine:
             )
 
     def _caller(self) -> PluginCaller:
-        return PluginCaller(self._plugins, self._inventory)
-
-    def _layout(self, resource: str) -> DeviceLayout:
-        return self._layouts.get(resource, self._no_devices)
+        return PluginCaller(self._plugins, self.inventory)
 
     def _available(self, state: DeviceState, resource: str) -> frozenset[DeviceId]:
-        healthy = self._inventory.of(resource).healthy or frozenset()
+        healthy = self.inventory.of(resource).healthy or frozenset()
         return healthy - state.allocated.get(resource, frozenset())
 
     def _hints(
@@ -419,16 +386,16 @@ class DeviceEngine:
         def fault(device: DeviceId) -> DeviceFault:
             return DeviceFault(
                 pod_uid=pod.uid,
-                container=_holder(state, pod.uid, container, resource, device),
+                container=holder(state, pod.uid, container, resource, device),
                 resource=resource,
                 device=device,
             )
 
-        return hints(self._layout(resource), question, fault)
+        return hints(self._catalogue.layout(resource), question, fault)
 
     def _merged(self, state: DeviceState, pod_uid: PodUid, container: str) -> ContainerEdits | None:
-        answers = _answers(state, pod_uid, container)
-        return container_edits.merged(answers).edits if answers else None
+        answered = answers(state, pod_uid, container)
+        return container_edits.merged(answered).edits if answered else None
 
 
 def build_engine(
@@ -445,27 +412,3 @@ def build_engine(
 def _allocated(outcome: Outcome, caller: PluginCaller) -> Allocated[DeviceState]:
     failure = None if outcome.failure is None else AllocationFailure(outcome.failure)
     return Allocated(outcome.state, failure, tuple(caller.calls))
-
-
-def _answers(state: DeviceState, pod_uid: PodUid, container: str) -> dict[str, ContainerEdits]:
-    return {
-        resource: record.edits
-        for resource, record in state.container(pod_uid, container).items()
-        if record.edits is not None
-    }
-
-
-def _holder(
-    state: DeviceState,
-    pod_uid: PodUid,
-    container: Container | None,
-    resource: str,
-    device: DeviceId,
-) -> str:
-    """The container of the pod that holds the device; the asking one first."""
-    containers = state.records.get(pod_uid, {})
-    for name in ([container.name] if container else []) + sorted(containers):
-        record = containers.get(name, {}).get(resource)
-        if record is not None and device in record.ids():
-            return name
-    return container.name if container else ""

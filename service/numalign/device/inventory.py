@@ -80,10 +80,6 @@ class Inventory:
             name for name in sorted(self.resources) if self.resources[name].healthy is not None
         )
 
-    def registered(self) -> dict[str, tuple[DeviceId, ...]]:
-        """Healthy ids of every served resource, ascending, as they are stored (DEV-44)."""
-        return {name: tuple(sorted(self.resources[name].healthy or ())) for name in self.served()}
-
     def with_resource(self, name: str, resource: ResourceInventory) -> Inventory:
         """This inventory with `resource` in place of whatever `name` was."""
         return Inventory({**self.resources, name: resource})

@@ -16,6 +16,9 @@ class DeviceStrategies:
     chosen; otherwise only when the admission is sealed, after everybody has agreed.
     `store_lazily`: only what the kubelet has stored last is durable (DEV-28, DEV-44,
     DEV-T17); otherwise the whole state is.
+    `ready_after_allocation`: a container that gets devices only as it starts (DEV-40) gets them
+    before plugins make its devices ready; otherwise a plugin that wants to has nothing to make
+    ready, and the start fails (DEV-T12).
     `retry_after`: a pod that asks for devices of a plugin that was there before the start and
     has not reported since is to be asked about again after so many seconds; None: it is
     judged at once, as by the kubelet.
@@ -23,4 +26,5 @@ class DeviceStrategies:
 
     allocate_in_place: bool
     store_lazily: bool = False
+    ready_after_allocation: bool = False
     retry_after: float | None = None

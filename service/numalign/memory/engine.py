@@ -32,13 +32,14 @@ from numalign.memory.start_check import StartContext
 from numalign.memory.state import MemoryState
 from numalign.model.cpu_set import CpuSet
 from numalign.model.feature_gates import FeatureGates
-from numalign.model.hint import TopologyHint
+from numalign.model.hint import NO_HINT, TopologyHint
 from numalign.model.ids import PodUid
 from numalign.model.machine import Machine
 from numalign.model.pod import Container, Pod
 from numalign.model.quoting import quoted
 from numalign.model.settings import MemorySettings
 from numalign.provider.engine import (
+    NO_SOURCES,
     Allocated,
     Hinted,
     Lost,
@@ -208,7 +209,13 @@ class MemoryEngine:
         return PodHolding(memory=state.pods.get(pod_uid, ()))
 
     async def prepare_container(
-        self, state: MemoryState, pod: Pod, container: Container
+        self,
+        state: MemoryState,
+        pod: Pod,
+        container: Container,
+        *,
+        affinity: TopologyHint = NO_HINT,  # noqa: ARG002 - everything was given at admission
+        sources: Sources = NO_SOURCES,  # noqa: ARG002 - as above
     ) -> tuple[MemoryState, Preparation]:
         """The NUMA nodes for `cpuset.mems`; None leaves the setting alone (MEM-56)."""
         blocks = state.blocks(pod.uid, container.name) or ()

@@ -61,7 +61,7 @@ _SAFE = Strategies(
     node_limit=safe_node_limit,
     cpu=cpu.SAFE,
     memory=memory.SAFE,
-    device=DeviceStrategies(allocate_in_place=False),
+    device=DeviceStrategies(allocate_in_place=False, ready_after_allocation=True),
     plugin_host=plugin_host.SAFE,
     lazy_cleanup=False,
     on_damage=set_damage_aside,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from numalign.model.cpu_set import CpuSet
-from numalign.model.hint import ProviderHints, TopologyHint
+from numalign.model.hint import NO_HINT, ProviderHints, TopologyHint
 from numalign.model.ids import PodUid
 from numalign.model.pod import Container, Pod
 from numalign.provider.values import (
@@ -47,6 +47,10 @@ class Sources:
     def is_active(self, pod_uid: PodUid, container: str) -> bool:
         """Whether a record of this container may stay."""
         return self.active is None or container in self.active.get(pod_uid, frozenset())
+
+
+NO_SOURCES = Sources()
+"""Nobody says which pods are active."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +120,16 @@ class Allocated(Generic[S]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preparation:
-    """What to apply to a container before it starts; None leaves a setting alone."""
+    """What to apply to a container before it starts; None leaves a setting alone.
+
+    `newly_allocated`: it was given something only now. `unready`: that has yet to be made ready.
+    """
 
     cpus: CpuSet | None = None
     mems: tuple[int, ...] | None = None
     edits: ContainerEdits | None = None
+    newly_allocated: bool = False
+    unready: bool = False
 
 
 class Engine(Protocol[S]):
@@ -212,9 +221,18 @@ class Engine(Protocol[S]):
         """What the pod holds as a whole."""
 
     async def prepare_container(
-        self, state: S, pod: Pod, container: Container
+        self,
+        state: S,
+        pod: Pod,
+        container: Container,
+        *,
+        affinity: TopologyHint = NO_HINT,
+        sources: Sources = NO_SOURCES,
     ) -> tuple[S, Preparation]:
-        """What to apply to the container at its start."""
+        """What to apply to the container at its start.
+
+        What it gets only now is chosen under `affinity`, the hint stored for the container.
+        """
 
     def facts(self, state: S, pod: Pod, container: Container | None) -> tuple[ResourceFacts, ...]:
         """What stands behind the hints, for one container or (None) for the pod."""

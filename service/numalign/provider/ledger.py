@@ -267,11 +267,15 @@ class Ledger(Generic[S]):
                     return await self._change_engine(engine)
             await changed.wait()
 
-    async def prepare_container(self, pod: Pod, container: Container) -> Preparation:
-        """What to apply to a container; a late allocation it makes is kept (DEV-40)."""
+    async def prepare_container(
+        self, pod: Pod, container: Container, affinity: TopologyHint
+    ) -> Preparation:
+        """What to apply to a container; a late allocation under `affinity` is kept (DEV-40)."""
         async with self._lock:
             self._phases.require_certainty()
-            state, preparation = await self._engine.prepare_container(self.state, pod, container)
+            state, preparation = await self._engine.prepare_container(
+                self.state, pod, container, affinity=affinity, sources=self._cleanup.sources()
+            )
             await self._replace(state)
             return preparation
 

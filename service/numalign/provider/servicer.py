@@ -249,7 +249,9 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
         container = _container(pod, request.container)
         try:
             with self._about(None, pod, container):
-                preparation = await self._ledger.prepare_container(pod, container)
+                preparation = await self._ledger.prepare_container(
+                    pod, container, hint_from_message(request.affinity)
+                )
         except NotPrepared as refused:
             return hp.HintProviderPrepareContainerResponse(
                 instance_id=self._instance_id,
@@ -272,6 +274,8 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
             mems=None if mems is None else ",".join(map(str, mems)),
             edits=None if edits is None else edits_to_message(edits),
             allocation=None if holding is None else holding_to_message(holding),
+            newly_allocated=preparation.newly_allocated,
+            unready=preparation.unready,
         )
 
     async def AddContainer(

@@ -7,12 +7,14 @@ collected for one container, and what finished containers held is given back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import TypeVar
 
 from numalign.errors import FieldViolation, InvalidInput, NotPrepared
+from numalign.model.hint import NO_HINT
 from numalign.model.ids import PodUid
+from numalign.provider.hint_messages import hint_to_message
 from numalign.store.carried import carried_through
 from numalign.topology.hint_store import HintStore
 from numalign.topology.pre_start import pre_start
@@ -55,9 +57,11 @@ class ContainerLife:
         async with self._turnstile.turn():
             admitted = self._records.require(pod_uid)
             await self._registry.ready(self._introduce)
-            request = hp.HintProviderPrepareContainerRequest(pod=admitted.pod, container=container)
-            parts = await self._each(lambda h: h.stub.PrepareContainer(request, timeout=h.timeout))
-            return _prepared(container, parts)
+            parts = await carried_through(self._prepare(admitted, container))
+        preparation = _prepared(container, [part for _, part in parts])
+        unready = [handle for handle, part in parts if part.unready]
+        await pre_start(unready, admitted.pod, container)
+        return preparation
 
     async def add(self, pod_uid: PodUid, container: str, container_id: str) -> None:
         """A container is about to start: what finished init containers held is freed."""
@@ -73,6 +77,22 @@ class ContainerLife:
             self._hints.remove_container(container_id)
             await self._records.remove_container(container_id)
 
+    async def _prepare(
+        self, admitted: Admitted, container: str
+    ) -> list[tuple[ProviderHandle, hp.HintProviderPrepareContainerResponse]]:
+        """Each provider's part; what a container was given only now is recorded."""
+        request = hp.HintProviderPrepareContainerRequest(pod=admitted.pod, container=container)
+        hint = self._hints.get(admitted.pod_uid, container)
+        if hint != NO_HINT:
+            request.affinity.CopyFrom(hint_to_message(hint))
+        parts = await self._each(lambda h: h.stub.PrepareContainer(request, timeout=h.timeout))
+        if any(part.newly_allocated for _, part in parts):
+            held = _without_holdings(admitted, container)
+            for _, part in parts:
+                held[container].MergeFrom(part.allocation)
+            await self._record(admitted, held)
+        return parts
+
     async def _add(self, admitted: Admitted, container: str, container_id: str) -> None:
         self._hints.add_container(container_id, admitted.pod_uid, container)
         await self._records.add_container(container_id, admitted.pod_uid, container)
@@ -80,15 +100,14 @@ class ContainerLife:
             pod=admitted.pod, container=container, container_id=container_id
         )
         parts = await self._each(lambda h: h.stub.AddContainer(request, timeout=h.timeout))
-        held = {
-            a.container: pb.ContainerAllocation(container=a.container, affinity=a.affinity)
-            if a.HasField("affinity")
-            else pb.ContainerAllocation(container=a.container)
-            for a in admitted.message.allocations
-        }
-        for part in parts:
+        held = _without_holdings(admitted)
+        for _, part in parts:
             for allocation in part.allocations:
                 held[allocation.container].MergeFrom(allocation)
+        await self._record(admitted, held)
+
+    async def _record(self, admitted: Admitted, held: Mapping[str, pb.ContainerAllocation]) -> None:
+        """Have the record say that the pod's containers hold `held`, if it does not."""
         changed = pb.AdmissionRecord()
         changed.CopyFrom(admitted.message)
         del changed.allocations[:]
@@ -96,10 +115,27 @@ class ContainerLife:
         if changed != admitted.message:
             await self._records.change(Admitted(admitted.admission_id, admitted.pod, changed))
 
-    async def _each(self, call: Callable[[ProviderHandle], Awaitable[T]]) -> list[T]:
-        return await asyncio.gather(
-            *(h.call(partial(call, h)) for h in self._registry.handles if h.instance_id)
-        )
+    async def _each(
+        self, call: Callable[[ProviderHandle], Awaitable[T]]
+    ) -> list[tuple[ProviderHandle, T]]:
+        handles = [handle for handle in self._registry.handles if handle.instance_id]
+        answers = await asyncio.gather(*(h.call(partial(call, h)) for h in handles))
+        return list(zip(handles, answers, strict=True))
+
+
+def _without_holdings(
+    admitted: Admitted, only: str | None = None
+) -> dict[str, pb.ContainerAllocation]:
+    """The recorded containers without what they hold, all of them or `only` one so."""
+    held: dict[str, pb.ContainerAllocation] = {}
+    for recorded in admitted.message.allocations:
+        held[recorded.container] = recorded
+        if only is None or recorded.container == only:
+            bare = pb.ContainerAllocation(container=recorded.container)
+            if recorded.HasField("affinity"):
+                bare.affinity.CopyFrom(recorded.affinity)
+            held[recorded.container] = bare
+    return held
 
 
 def _require_container(admitted: Admitted, container: str) -> None:
@@ -113,7 +149,7 @@ def _require_container(admitted: Admitted, container: str) -> None:
 
 
 def _prepared(
-    container: str, parts: list[hp.HintProviderPrepareContainerResponse]
+    container: str, parts: Iterable[hp.HintProviderPrepareContainerResponse]
 ) -> ad.PrepareContainerResponse:
     response = ad.PrepareContainerResponse(allocation=pb.ContainerAllocation(container=container))
     for part in parts:

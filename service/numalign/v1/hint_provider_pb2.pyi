@@ -734,19 +734,25 @@ class HintProviderPrepareContainerRequest(_message.Message):
 
     POD_FIELD_NUMBER: _builtins.int
     CONTAINER_FIELD_NUMBER: _builtins.int
+    AFFINITY_FIELD_NUMBER: _builtins.int
     pod: _builtins.bytes
     """The serialised v1.Pod."""
     container: _builtins.str
     """Container name."""
+    @_builtins.property
+    def affinity(self) -> _types_pb2.Hint:
+        """The hint that was chosen for it, for what it gets only now; unset: none is known."""
+
     def __init__(
         self,
         *,
         pod: _builtins.bytes = ...,
         container: _builtins.str = ...,
+        affinity: _types_pb2.Hint | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["container", b"container", "pod", b"pod"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "container", b"container", "pod", b"pod"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -765,6 +771,8 @@ class HintProviderPrepareContainerResponse(_message.Message):
     EDITS_FIELD_NUMBER: _builtins.int
     ALLOCATION_FIELD_NUMBER: _builtins.int
     FAILURE_FIELD_NUMBER: _builtins.int
+    NEWLY_ALLOCATED_FIELD_NUMBER: _builtins.int
+    UNREADY_FIELD_NUMBER: _builtins.int
     instance_id: _builtins.str
     """The process that answers."""
     cpus: _builtins.str
@@ -773,6 +781,10 @@ class HintProviderPrepareContainerResponse(_message.Message):
     """Whether the CPUs are the container's own."""
     mems: _builtins.str
     """NUMA nodes for its memory, as `0,1`; unset: leave them alone."""
+    newly_allocated: _builtins.bool
+    """Part of `allocation` was given to the container only now, and is to be recorded."""
+    unready: _builtins.bool
+    """That has to be made ready (PreStartContainer) before the container is created."""
     @_builtins.property
     def edits(self) -> _types_pb2.ContainerEdits:
         """What device plugins want changed; unset: nothing."""
@@ -795,10 +807,12 @@ class HintProviderPrepareContainerResponse(_message.Message):
         edits: _types_pb2.ContainerEdits | None = ...,
         allocation: _types_pb2.ContainerAllocation | None = ...,
         failure: Global___AllocationFailure | None = ...,
+        newly_allocated: _builtins.bool = ...,
+        unready: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_cpus", b"_cpus", "_mems", b"_mems", "allocation", b"allocation", "cpus", b"cpus", "edits", b"edits", "failure", b"failure", "mems", b"mems"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cpus", b"_cpus", "_mems", b"_mems", "allocation", b"allocation", "cpus", b"cpus", "edits", b"edits", "exclusive_cpus", b"exclusive_cpus", "failure", b"failure", "instance_id", b"instance_id", "mems", b"mems"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cpus", b"_cpus", "_mems", b"_mems", "allocation", b"allocation", "cpus", b"cpus", "edits", b"edits", "exclusive_cpus", b"exclusive_cpus", "failure", b"failure", "instance_id", b"instance_id", "mems", b"mems", "newly_allocated", b"newly_allocated", "unready", b"unready"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__cpus: _TypeAlias = _typing.Literal["cpus"]  # noqa: Y015
     _WhichOneofArgType__cpus: _TypeAlias = _typing.Literal["_cpus", b"_cpus"]  # noqa: Y015

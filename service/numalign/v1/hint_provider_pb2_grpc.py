@@ -191,7 +191,8 @@ class HintProviderServicer:
 
     def PreStartContainer(self, request, context):
         """Makes ready what a container needs, which may take its time: other decisions go on
-        meanwhile. Asked before PrepareContainer, only of a provider whose GetInfo wants it.
+        meanwhile. Asked before PrepareContainer, only of a provider whose GetInfo wants it; once
+        more after it where that says `unready`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

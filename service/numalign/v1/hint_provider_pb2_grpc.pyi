@@ -59,7 +59,8 @@ class HintProviderStub:
     """The admission is off: its part is taken back. Unknown ids are not an error."""
     PreStartContainer: _grpc.UnaryUnaryMultiCallable[_hint_provider_pb2.HintProviderPreStartContainerRequest, _hint_provider_pb2.HintProviderPreStartContainerResponse]
     """Makes ready what a container needs, which may take its time: other decisions go on
-    meanwhile. Asked before PrepareContainer, only of a provider whose GetInfo wants it.
+    meanwhile. Asked before PrepareContainer, only of a provider whose GetInfo wants it; once
+    more after it where that says `unready`.
     """
     PrepareContainer: _grpc.UnaryUnaryMultiCallable[_hint_provider_pb2.HintProviderPrepareContainerRequest, _hint_provider_pb2.HintProviderPrepareContainerResponse]
     """Says what is to be applied to a container before it starts."""
@@ -107,7 +108,8 @@ class HintProviderAsyncStub(HintProviderStub):
     """The admission is off: its part is taken back. Unknown ids are not an error."""
     PreStartContainer: _aio.UnaryUnaryMultiCallable[_hint_provider_pb2.HintProviderPreStartContainerRequest, _hint_provider_pb2.HintProviderPreStartContainerResponse]  # type: ignore[assignment]
     """Makes ready what a container needs, which may take its time: other decisions go on
-    meanwhile. Asked before PrepareContainer, only of a provider whose GetInfo wants it.
+    meanwhile. Asked before PrepareContainer, only of a provider whose GetInfo wants it; once
+    more after it where that says `unready`.
     """
     PrepareContainer: _aio.UnaryUnaryMultiCallable[_hint_provider_pb2.HintProviderPrepareContainerRequest, _hint_provider_pb2.HintProviderPrepareContainerResponse]  # type: ignore[assignment]
     """Says what is to be applied to a container before it starts."""
@@ -206,7 +208,8 @@ class HintProviderServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_hint_provider_pb2.HintProviderPreStartContainerResponse, _abc.Awaitable[_hint_provider_pb2.HintProviderPreStartContainerResponse]]:
         """Makes ready what a container needs, which may take its time: other decisions go on
-        meanwhile. Asked before PrepareContainer, only of a provider whose GetInfo wants it.
+        meanwhile. Asked before PrepareContainer, only of a provider whose GetInfo wants it; once
+        more after it where that says `unready`.
         """
 
     @_abc_1.abstractmethod

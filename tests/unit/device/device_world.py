@@ -16,6 +16,7 @@ from numalign.device.inventory import (
     plugin_registered,
 )
 from numalign.device.ports import PluginError
+from numalign.device.state import DeviceState
 from numalign.device.static_plugins import preferred_ids
 from numalign.device.strategies import DeviceStrategies
 from numalign.model.feature_gates import FeatureGates
@@ -33,7 +34,7 @@ GPU = "example.com/gpu"
 NIC = "example.com/nic"
 
 KUBELET = DeviceStrategies(allocate_in_place=True, store_lazily=True)
-SAFE = DeviceStrategies(allocate_in_place=False)
+SAFE = DeviceStrategies(allocate_in_place=False, ready_after_allocation=True)
 
 T = TypeVar("T")
 
@@ -176,3 +177,11 @@ def change(world: DeviceEngine, *changes: Change) -> None:
     for each in changes:
         made = each(made)
     world.update_inventory(made)
+
+
+def held(state: DeviceState, uid: str = "pod") -> dict[str, dict[str, str]]:
+    """What a pod holds, ids joined into one word."""
+    return {
+        name: {r: "".join(sorted(record.ids())) for r, record in resources.items()}
+        for name, resources in state.records.get(PodUid(uid), {}).items()
+    }

@@ -1,4 +1,4 @@
-"""The engine as a whole: allocation in both ways, seal, start, preparation, holdings, facts."""
+"""The engine as a whole: allocation in both ways, seal, start, release."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from tests.unit.device.device_world import (
     container,
     device,
     engine,
+    held,
     hint,
     ids,
     pod,
     run,
 )
 
-from numalign.device.errors import ContainerNotPrepared, DeviceFault
+from numalign.device.errors import DeviceFault
 from numalign.device.inventory import (
-    PluginOptions,
     list_received,
     plugin_disconnected,
 )
@@ -34,31 +34,17 @@ from numalign.device.ports import EmptyAllocation, PluginError
 from numalign.device.state import DeviceRecord, DeviceState
 from numalign.model.feature_gates import FeatureGates
 from numalign.model.hint import NO_HINT
-from numalign.model.ids import NumaId, PodUid
-from numalign.model.pod import Container
+from numalign.model.ids import PodUid
 from numalign.model.settings import PreferredAllocation
-from numalign.provider.engine import Engine, Preparation, Sources
+from numalign.provider.engine import Engine, Sources
 from numalign.provider.values import (
     ContainerEdits,
-    DeviceHolding,
-    Holder,
-    Holding,
-    NodeFacts,
     PodHolding,
-    ResourceFacts,
 )
 
 GPUS = (device("a", 0), device("b", 0), device("c", 1), device("d", 1))
 NICS = (device("n", 0), device("o", 1))
 BUSY = EmptyAllocation("{}")
-
-
-def held(state: DeviceState, uid: str = "pod") -> dict[str, dict[str, str]]:
-    """What a pod holds, ids joined into one word."""
-    return {
-        name: {r: "".join(sorted(record.ids())) for r, record in resources.items()}
-        for name, resources in state.records.get(PodUid(uid), {}).items()
-    }
 
 
 def allocated(state: DeviceState) -> dict[str, str]:
@@ -390,99 +376,6 @@ def test_a_bad_record_spoils_no_other() -> None:
     assert started.reports[0].startswith('record of pod "p" container "c" resource "s" dropped: ')
 
 
-def test_preparation_merges_what_the_plugins_want() -> None:
-    gpu = ContainerEdits(envs={"A": "gpu", "B": "1"}, cdi_devices=("x",))
-    nic = ContainerEdits(envs={"A": "nic"}, annotations={"k": "v"}, cdi_devices=("x", "y"))
-    world = engine(*GPUS, nics=NICS, plugins=Plugins(edits={GPU: gpu, NIC: nic}))
-    app = container(gpu=1, nic=1)
-    state = run(world.allocate(DeviceState(), pod(app), app, hint(0), Sources())).state
-
-    after, preparation = run(world.prepare_container(state, pod(app), app))
-
-    assert after is state
-    assert preparation == Preparation(
-        edits=ContainerEdits(
-            envs={"A": "gpu", "B": "1"}, annotations={"k": "v"}, cdi_devices=("x", "y")
-        )
-    )
-    assert world.edit_conflicts(state, PodUid("pod"), "app") == (
-        (
-            f'environment variable "A" of resource "{NIC}" conflicts with an earlier one '
-            "and is left out"
-        ),
-    )
-
-
-@pytest.mark.parametrize(
-    "app",
-    [
-        pytest.param(container(), id="asks-for-nothing"),
-        pytest.param(container(gpu=0), id="asks-for-zero"),
-        pytest.param(container(nic=1), id="asks-somebody-else"),
-    ],
-)
-def test_preparation_of_a_container_without_devices_is_empty(app: Container) -> None:
-    world = engine(*GPUS)
-
-    assert run(world.prepare_container(DeviceState(), pod(app), app)) == (
-        DeviceState(),
-        Preparation(),
-    )
-
-
-@pytest.mark.parametrize("strategies", [KUBELET, SAFE], ids=["kubelet", "safe"])
-def test_preparation_allocates_what_is_missing(strategies: Any) -> None:
-    edits = ContainerEdits(envs={"A": "1"})
-    plugins = Plugins(edits={GPU: edits})
-    world = engine(*GPUS, plugins=plugins, strategies=strategies)
-    app = container(gpu=1)
-
-    state, preparation = run(
-        world.prepare_container(DeviceState(), pod(app), app, affinity=hint(1))
-    )
-
-    assert held(state) == {"app": {GPU: "c"}}
-    assert preparation.edits == edits
-    assert plugins.told == [("prefer", GPU, ids("c", "d"), (), 1), ("allocate", GPU, ids("c"))]
-
-
-def test_preparation_that_cannot_allocate_fails_with_the_text() -> None:
-    world = engine(*GPUS)
-    app = container(gpu=5)
-
-    with pytest.raises(ContainerNotPrepared, match="Requested: 5, Available: 4"):
-        run(world.prepare_container(DeviceState(), pod(app), app))
-
-
-def test_pre_start_is_called_at_every_start_with_the_recorded_ids() -> None:
-    plugins = Plugins()
-    world = engine(*GPUS, plugins=plugins, options=PluginOptions(pre_start_required=True))
-    app = container(gpu=2)
-    state = run(world.allocate(DeviceState(), pod(app), app, hint(0), Sources())).state
-    plugins.told.clear()
-
-    for _ in range(2):
-        run(world.pre_start(state, pod(app), app))
-        run(world.prepare_container(state, pod(app), app))
-
-    assert plugins.told == [("pre-start", GPU, ids("a", "b"))] * 2
-
-
-def test_pre_start_errors_end_the_start() -> None:
-    plugins = Plugins(pre_start_error=PluginError("cold"))
-    world = engine(*GPUS, plugins=plugins, options=PluginOptions(pre_start_required=True))
-    app = container(gpu=1)
-    state = run(world.allocate(DeviceState(), pod(app), app, hint(0), Sources())).state
-
-    with pytest.raises(ContainerNotPrepared) as refused:
-        run(world.pre_start(state, pod(app), app))
-    assert str(refused.value) == "device plugin PreStartContainer rpc failed with err: cold"
-
-    change(world, lambda i: plugin_disconnected(i, GPU, now=1.0))
-    with pytest.raises(ContainerNotPrepared, match=f"endpoint {GPU} has been stopped"):
-        run(world.pre_start(state, pod(app), app))
-
-
 def test_a_reused_device_that_vanished_is_a_fault() -> None:
     world = engine(*GPUS)
     first, app = container("first", init=True, gpu=1), container(gpu=1)
@@ -493,69 +386,6 @@ def test_a_reused_device_that_vanished_is_a_fault() -> None:
     with pytest.raises(DeviceFault) as fault:
         run(world.allocate(state, asked, app, hint(0), Sources()))
     assert (fault.value.container, fault.value.resource, fault.value.device) == ("app", GPU, "a")
-
-
-def test_holdings_are_in_order_of_container_and_resource() -> None:
-    world = engine(*GPUS, nics=NICS)
-    asked = pod(container("z", gpu=1), container("b", gpu=1, nic=1))
-    state = DeviceState()
-    for each in asked.containers:
-        state = run(world.allocate(state, asked, each, hint(0), Sources())).state
-
-    assert world.holdings(state, asked.uid) == (
-        Holding(
-            container="b",
-            devices=(
-                DeviceHolding(resource=GPU, ids_by_node={0: ids("b")}),
-                DeviceHolding(resource=NIC, ids_by_node={0: ids("n")}),
-            ),
-        ),
-        Holding(container="z", devices=(DeviceHolding(resource=GPU, ids_by_node={0: ids("a")}),)),
-    )
-    assert world.holdings(state, PodUid("nobody")) == ()
-
-
-def test_facts_name_holders_and_what_hints_leave_out() -> None:
-    world = engine(*GPUS, bare("x"), device("y", 1, health="Sick"))
-    app = container(gpu=1)
-    first = pod(app, uid="first")
-    state = run(world.allocate(DeviceState(), first, app, hint(1), Sources())).state
-    asked = pod(container(gpu=3))
-
-    (found,) = world.facts(state, asked, asked.containers[0])
-
-    assert found == ResourceFacts(
-        resource=GPU,
-        requested=3,
-        nodes=(
-            NodeFacts(node=NumaId(0), capacity=2, reserved=0, free=2),
-            NodeFacts(
-                node=NumaId(1),
-                capacity=3,
-                reserved=0,
-                free=1,
-                holders=(Holder(pod_uid=first.uid, container="app", amount=1),),
-            ),
-        ),
-        minimum_nodes=1,
-        note="1 device is unhealthy and cannot be taken. "
-        "1 device is without a NUMA node and in no hint.",
-    )
-    assert world.facts(state, asked, None) == (found,)
-
-
-def test_facts_of_a_resource_whose_plugin_left() -> None:
-    world = engine(bare("x"), bare("y"))
-    change(world, lambda i: plugin_disconnected(i, GPU, now=1.0))
-    app = container(gpu=1)
-
-    (found,) = world.facts(DeviceState(), pod(app), app)
-
-    assert found.minimum_nodes is None
-    assert found.note == (
-        "The device plugin is not connected. 2 devices are unhealthy and cannot be taken. "
-        "No device reports a NUMA node, so there is no preference."
-    )
 
 
 def test_with_inventory_leaves_the_engine_alone() -> None:

@@ -8,6 +8,7 @@ import pytest
 from tests.unit.device.device_world import GPU, NIC, bare, device, ids, inventory
 
 from numalign.device.capacity import STOP_GRACE_SECONDS, capacity
+from numalign.device.catalogue import catalogue
 from numalign.device.inventory import (
     Endpoint,
     Inventory,
@@ -107,7 +108,7 @@ def test_a_restart_knows_names_only_and_leaves_registered_resources_alone() -> N
     assert after.of(GPU) == known.of(GPU)
     assert health(after, NIC) == ("", "")
     assert after.of(NIC).endpoint == Endpoint(options=None, stopped_at=0.0)
-    assert after.registered() == {GPU: ids("a"), NIC: ()}
+    assert catalogue(after, (0, 1)).registered == {GPU: ids("a"), NIC: ()}
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from numalign.model.cpu_set import CpuSet
-from numalign.model.hint import ProviderHints, TopologyHint
+from numalign.model.hint import NO_HINT, ProviderHints, TopologyHint
 from numalign.model.ids import AdmissionId, PodUid
 from numalign.model.numa_mask import NumaMask
 from numalign.model.pod import Container, Pod
 from numalign.provider.cleanup import Cleanup, EagerCleanup
 from numalign.provider.engine import (
+    NO_SOURCES,
     Allocated,
     Hinted,
     Lost,
@@ -131,7 +132,13 @@ class ListEngine:
         return PodHolding()
 
     async def prepare_container(
-        self, state: State, pod: Pod, container: Container
+        self,
+        state: State,
+        pod: Pod,
+        container: Container,
+        *,
+        affinity: TopologyHint = NO_HINT,
+        sources: Sources = NO_SOURCES,
     ) -> tuple[State, Preparation]:
         return state, Preparation()
 

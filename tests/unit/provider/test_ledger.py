@@ -21,6 +21,7 @@ from tests.unit.provider.ledger_world import (
 )
 
 from numalign.errors import StateError, Unavailable
+from numalign.model.hint import NO_HINT
 from numalign.model.ids import PodUid
 from numalign.provider.cleanup import LazyCleanup
 from numalign.provider.ledger import Ledger
@@ -123,7 +124,7 @@ async def test_a_restart_in_doubt_waits_to_be_told(
             ledger.release([PodUid("a")]),
             ledger.add_container(A, C),
             ledger.remove_container(PodUid("a"), "c"),
-            ledger.prepare_container(A, C),
+            ledger.prepare_container(A, C, NO_HINT),
         ):
             with pytest.raises(Unavailable, match="waits to be told"):
                 await refused

@@ -28,6 +28,7 @@ from numalign.model.machine import Machine
 from numalign.model.pod import Container, Pod
 from numalign.model.resource_names import is_extended
 from numalign.provider.engine import (
+    NO_SOURCES,
     Allocated,
     Hinted,
     Preparation,
@@ -39,8 +40,6 @@ from numalign.provider.engine import (
 
 REASON = "KubeletDevicesNotKnown"
 """The reason of a deferral."""
-
-_NO_SOURCES = Sources()
 
 
 class KubeletDeviceEngine(DeviceEngine):
@@ -202,7 +201,7 @@ class KubeletDeviceEngine(DeviceEngine):
         container: Container,  # noqa: ARG002 - see below
         *,
         affinity: TopologyHint = NO_HINT,  # noqa: ARG002 - see below
-        sources: Sources = _NO_SOURCES,  # noqa: ARG002 - see below
+        sources: Sources = NO_SOURCES,  # noqa: ARG002 - see below
     ) -> tuple[DeviceState, Preparation]:
         """Nothing to apply: the kubelet injects what its plugins want."""
         return state, Preparation()
