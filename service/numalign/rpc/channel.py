@@ -32,12 +32,13 @@ _OPTIONS: tuple[tuple[str, Any], ...] = (
     ("grpc.max_receive_message_length", MESSAGE_BYTES),
     ("grpc.max_send_message_length", MESSAGE_BYTES),
     ("grpc.max_metadata_size", METADATA_BYTES),
-    # A provider that restarts must be found again soon, not after grpc's 1 to 120 seconds.
+    # Who restarts must be found again at once, however long it was away: to try a socket of
+    # the same machine costs next to nothing, and this is as often as gRPC tries.
     ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 100),
     # How long an attempt may take: a busy machine is slow, and a socket without a server fails
     # at once.
     ("grpc.min_reconnect_backoff_ms", 5000),
-    ("grpc.max_reconnect_backoff_ms", 1000),
     # A Unix socket says by itself when the other side is gone.
     ("grpc.keepalive_time_ms", 2**31 - 1),
     ("grpc.enable_http_proxy", 0),

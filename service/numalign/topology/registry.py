@@ -16,7 +16,7 @@ from numalign.errors import AlreadyExists
 from numalign.topology.provider_handle import ProviderDown, ProviderHandle
 from numalign.v1 import hint_provider_pb2 as hp
 
-RETRY_SECONDS = 1.0
+RETRY_SECONDS = 0.2
 """How long to wait before a provider that is gone is watched again."""
 
 SharedCpusListener = Callable[[str], Awaitable[None]]
