@@ -171,6 +171,63 @@ async def test_victims_end_first(tmp_path: Path, mode: str) -> None:
     assert second.verdict == pb.VERDICT_ADMITTED
 
 
+async def test_a_caller_that_can_read_the_node_anew_is_asked_to(tmp_path: Path) -> None:
+    """PRED-10: nothing is held for the pod meanwhile, and what was set stays."""
+    pod = _pod("a", nodeSelector={"zone": "a"})
+    fresh = node_from_json(_node())
+    fresh.metadata.labels["zone"] = "a"
+    async with _opened(tmp_path) as one:
+        await _set_node(one)
+        asked = await one.admission.Admit(_request(pod, can_read_node=True))
+        listing = await one.listing()
+        unread = await one.admission.Admit(_request(pod, dry_run=True))
+        still_not = await one.admission.Admit(
+            _request(pod, can_read_node=True, fresh_node=node_from_json(_node()))
+        )
+        answer = await one.admission.Admit(_request(pod, can_read_node=True, fresh_node=fresh))
+        other = await one.admission.Admit(_request(_pod("b", nodeSelector={"zone": "a"})))
+
+    assert (asked.verdict, asked.handler, asked.reason) == (
+        pb.VERDICT_DEFERRED,
+        "predicates",
+        "FreshNodeNeeded",
+    )
+    assert asked.HasField("retry_after")
+    assert asked.retry_after.ToMilliseconds() == 0
+    assert list(listing.admissions) == []
+    assert (unread.verdict, unread.reason) == (pb.VERDICT_REJECTED, "NodeAffinity")
+    assert (still_not.verdict, still_not.reason) == (pb.VERDICT_REJECTED, "NodeAffinity")
+    assert answer.verdict == pb.VERDICT_ADMITTED
+    assert other.reason == "NodeAffinity"
+
+
+async def test_devices_just_given_do_not_count_for_a_node_that_is_read_anew(
+    tmp_path: Path,
+) -> None:
+    """PRED-10, trap 19."""
+    fresh = node_from_json(_node(**{GPU: "0"}))
+    fresh.metadata.labels["zone"] = "a"
+    async with _opened(tmp_path) as one:
+        await _set_node(one, **{GPU: "0"})
+        pod = _pod("a", gpus=1, nodeSelector={"zone": "a"})
+        answer = await one.admission.Admit(_request(pod, fresh_node=fresh))
+
+    assert answer.reason == f"OutOf{GPU}"
+
+
+@pytest.mark.parametrize("name", ["", "node-2"])
+async def test_another_node_is_not_this_one_read_anew(tmp_path: Path, name: str) -> None:
+    fresh = node_from_json(_node())
+    fresh.metadata.name = name
+    async with _opened(tmp_path) as one:
+        await _set_node(one)
+        with pytest.raises(aio.AioRpcError) as refused:
+            await one.admission.Admit(_request(_pod("a"), fresh_node=fresh))
+
+    assert refused.value.code() == StatusCode.INVALID_ARGUMENT
+    assert "fresh_node.metadata.name" in (refused.value.details() or "")
+
+
 async def test_the_node_can_come_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "node.yaml").write_text(yaml.safe_dump(_node(pods="0")))
     async with _opened(tmp_path, admission={"node": "node.yaml"}) as one:

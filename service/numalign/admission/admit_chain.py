@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from numalign.admission.chain.built_in import Chain
 from numalign.admission.chain.placement import only_remote
-from numalign.admission.chain.question import Operation, Question, Sent
+from numalign.admission.chain.question import NodeFacts, Operation, Question, Sent
 from numalign.admission.chain.shown import question
 from numalign.admission.chain.walk import Allocated, End, Outcome, Walk
 from numalign.admission.handlers.admit_pod import AdmitPod
@@ -22,11 +22,12 @@ from numalign.admission.handlers.node_usage import PodUsage, pod_usage, summed
 from numalign.admission.handlers.predicates import NO_DEVICES, DeviceCounts
 from numalign.admission.handlers.preemption import VICTIM_REASON
 from numalign.admission.node_state import NodeState
-from numalign.admission.pod_messages import admit_pod, with_resources
+from numalign.admission.pod_messages import admit_pod, node_view, with_resources
 from numalign.admission.pod_resources.mirror import AdmissionMirror
 from numalign.errors import InvalidInput
 from numalign.kube.core.v1 import core_pb2
 from numalign.kube.pod_decode import parse_pod, read_pod
+from numalign.kube.violations import invalid
 from numalign.model.feature_gates import FeatureGates
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
@@ -172,7 +173,7 @@ class AdmitChain:
             Operation.ADD,
             [known.pod for known in others.values()],
             {} if own is None else {pod.uid: allocation_of(own.pod, self._resize)},
-            self.node.facts(),
+            _facts(self.node.facts(), request),
             self._resize,
         )
         if asked.pod is not pod:
@@ -193,6 +194,18 @@ class AdmitChain:
 
     def _known_as(self, spec: bytes, pod: AdmitPod) -> _Known:
         return _Known(spec, pod, pod_usage(pod, self._gates))
+
+
+def _facts(facts: NodeFacts, request: ad.AdmitRequest) -> NodeFacts:
+    """The node, as the caller can read it anew or just has."""
+    if request.HasField("fresh_node"):
+        fresh = node_view(request.fresh_node)
+        if facts.node is not None and fresh.name != facts.node.name:
+            raise InvalidInput(
+                invalid("fresh_node.metadata.name", fresh.name, f"this is {facts.node.name}")
+            )
+        return replace(facts, fresh_node=lambda: fresh)
+    return replace(facts, caller_reads_node=request.can_read_node)
 
 
 def _read(message: core_pb2.Pod) -> AdmitPod:

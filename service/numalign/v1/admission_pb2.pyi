@@ -35,6 +35,8 @@ class AdmitRequest(_message.Message):
     DRY_RUN_FIELD_NUMBER: _builtins.int
     EXPLAIN_FIELD_NUMBER: _builtins.int
     PREEMPTED_POD_UIDS_FIELD_NUMBER: _builtins.int
+    CAN_READ_NODE_FIELD_NUMBER: _builtins.int
+    FRESH_NODE_FIELD_NUMBER: _builtins.int
     operation: _types_pb2.Operation.ValueType
     """What is asked."""
     owner: _builtins.str
@@ -43,6 +45,11 @@ class AdmitRequest(_message.Message):
     """Only say what would be decided; keep nothing, and ask no plugin for an allocation."""
     explain: _types_pb2.ExplainLevel.ValueType
     """How much to say about the way."""
+    can_read_node: _builtins.bool
+    """The caller can read the Node object anew. Where node affinity alone stands in the way, the
+    answer is then VERDICT_DEFERRED with reason `FreshNodeNeeded`: the caller reads it and asks
+    again at once with fresh_node, or without both where it cannot be read.
+    """
     @_builtins.property
     def pod(self) -> _core_pb2.Pod:
         """The pod; the bytes of a v1.Pod fit. Handed on to the providers unchanged."""
@@ -57,6 +64,12 @@ class AdmitRequest(_message.Message):
     def preempted_pod_uids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Victims of an earlier answer that the caller has ended."""
 
+    @_builtins.property
+    def fresh_node(self) -> _core_pb2.Node:
+        """The Node object as it was read just now. It counts where node affinity alone stands in the
+        way by the one that was set.
+        """
+
     def __init__(
         self,
         *,
@@ -67,10 +80,12 @@ class AdmitRequest(_message.Message):
         dry_run: _builtins.bool = ...,
         explain: _types_pb2.ExplainLevel.ValueType = ...,
         preempted_pod_uids: _abc.Iterable[_builtins.str] | None = ...,
+        can_read_node: _builtins.bool = ...,
+        fresh_node: _core_pb2.Node | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["pod", b"pod"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["fresh_node", b"fresh_node", "pod", b"pod"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "explain", b"explain", "operation", b"operation", "other_pods", b"other_pods", "owner", b"owner", "pod", b"pod", "preempted_pod_uids", b"preempted_pod_uids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["can_read_node", b"can_read_node", "dry_run", b"dry_run", "explain", b"explain", "fresh_node", b"fresh_node", "operation", b"operation", "other_pods", b"other_pods", "owner", b"owner", "pod", b"pod", "preempted_pod_uids", b"preempted_pod_uids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

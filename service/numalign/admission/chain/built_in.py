@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from numalign.admission.chain.question import Answer, Handler, Operation, Question, deciding
 from numalign.admission.chain.version import ChainVersion
@@ -11,13 +11,20 @@ from numalign.admission.handlers.allocation import ResizeGates
 from numalign.admission.handlers.app_armor import decide_app_armor
 from numalign.admission.handlers.declared_features import decide_declared_features
 from numalign.admission.handlers.eviction import decide_eviction
+from numalign.admission.handlers.failures import NODE_AFFINITY
 from numalign.admission.handlers.node_shutdown import GraceGroup, decide_node_shutdown
 from numalign.admission.handlers.pod_features import decide_pod_features
-from numalign.admission.handlers.predicates import decide_predicates
+from numalign.admission.handlers.predicates import Fit, decide_predicates
 from numalign.admission.handlers.resize_feasibility import ResizeFacts, decide_resize
 from numalign.admission.handlers.sysctl import SysctlAllowlist, decide_sysctls
-from numalign.admission.handlers.verdict import ADMITTED, Verdict
+from numalign.admission.handlers.verdict import ADMITTED, Verdict, rejected
 from numalign.model.feature_gates import FeatureGates
+
+RESIZE_FEASIBILITY = "resize-feasibility"
+"""The name of the handler that knows which resizes can never be granted."""
+
+FRESH_NODE_NEEDED = "FreshNodeNeeded"
+"""The reason for asking the caller to read the Node object anew."""
 
 _LINUX = "linux"
 
@@ -72,6 +79,12 @@ def built_in_chain(settings: ChainSettings, version: ChainVersion = ChainVersion
     )
 
 
+def resizing_nothing(settings: ChainSettings) -> Chain:
+    """The chain of a kubelet that resizes nothing in place: v1.31 with its defaults (RES-5)."""
+    off = replace(settings.resize, in_place=False)
+    return Chain(before=(_resize(replace(settings, resize=off)),))
+
+
 def _resize(settings: ChainSettings) -> Handler:
     def decide(question: Question) -> Verdict:
         if question.operation is Operation.ADD:
@@ -84,7 +97,7 @@ def _resize(settings: ChainSettings) -> Handler:
             settings.gates,
         )
 
-    return deciding("resize-feasibility", decide)
+    return deciding(RESIZE_FEASIBILITY, decide)
 
 
 def _predicates(settings: ChainSettings, version: ChainVersion) -> Handler:
@@ -103,9 +116,21 @@ def _predicates(settings: ChainSettings, version: ChainVersion) -> Handler:
             check_groups_policy=is_new,
             usage=question.usage,
         )
+        if is_new and _needs_fresh_node(question, fit):
+            return Answer(rejected(FRESH_NODE_NEEDED, fit.verdict.message), retry_after=0)
         return Answer(fit.verdict, fit.victims)
 
     return deciding("predicates", decide)
+
+
+def _needs_fresh_node(question: Question, fit: Fit) -> bool:
+    """Whether the Node object is to be read anew by who asks about the pod (PRED-10)."""
+    return (
+        question.facts.fresh_node is None
+        and question.facts.caller_reads_node
+        and not fit.verdict.admit
+        and set(fit.failures) == {NODE_AFFINITY}
+    )
 
 
 def _features(settings: ChainSettings) -> tuple[Handler, ...]:

@@ -28,12 +28,14 @@ class Operation(StrEnum):
 class NodeFacts:
     """The node at this moment.
 
-    `node` None: it cannot be read. `fresh_node` reads it anew, None where nobody can.
+    `node` None: it cannot be read. `fresh_node` reads it anew, None where nobody can; then
+    `caller_reads_node` says that whoever asks about the pod can, and asks again with it.
     `conditions` are the eviction manager's, `shutting_down` is the shutdown notification.
     """
 
     node: NodeView | None
     fresh_node: Callable[[], NodeView | None] | None = None
+    caller_reads_node: bool = False
     conditions: tuple[str, ...] = ()
     shutting_down: bool = False
 

@@ -180,6 +180,62 @@ async def test_others_count_with_their_allocation_and_without_the_pod_itself() -
     assert outcome.end is End.ADMITTED
 
 
+_ZONE = {"nodeSelector": {"zone": "a"}}
+
+
+@pytest.mark.parametrize(
+    ("given", "facts", "version", "reason"),
+    [
+        pytest.param(
+            _ZONE,
+            NodeFacts(node=node(), caller_reads_node=True),
+            ChainVersion.V1_36,
+            "FreshNodeNeeded",
+            id="affinity alone",
+        ),
+        pytest.param(
+            _ZONE, NodeFacts(node=node()), ChainVersion.V1_36, "NodeAffinity", id="nobody reads"
+        ),
+        pytest.param(
+            _ZONE,
+            NodeFacts(node=node(), caller_reads_node=True),
+            ChainVersion.V1_31,
+            "NodeAffinity",
+            id="v1.31 never reads",
+        ),
+        pytest.param(
+            _ZONE | {"requests": {"cpu": "9"}},
+            NodeFacts(node=node(), caller_reads_node=True),
+            ChainVersion.V1_36,
+            "OutOfcpu",
+            id="something else, too",
+        ),
+        pytest.param(
+            _ZONE,
+            NodeFacts(node=node(), fresh_node=lambda: node(labels={"zone": "a"})),
+            ChainVersion.V1_36,
+            "",
+            id="read, and it fits",
+        ),
+        pytest.param(
+            _ZONE,
+            NodeFacts(node=node(), fresh_node=node),
+            ChainVersion.V1_36,
+            "NodeAffinity",
+            id="read, and it does not fit",
+        ),
+    ],
+)
+async def test_the_node_is_read_anew_for_affinity_alone(
+    given: dict[str, Any], facts: NodeFacts, version: ChainVersion, reason: str
+) -> None:
+    """PRED-10."""
+    outcome = await _asked(given, facts, version)
+
+    assert outcome.verdict.reason == reason
+    assert (outcome.end is End.DEFERRED) is (reason == "FreshNodeNeeded")
+
+
 @pytest.mark.parametrize("way", [allocate_last, allocate_in_place])
 async def test_preempted_pods_are_not_named_again(way: Any) -> None:
     """PRE-9, trap 30: the pod is admitted although its victim is still there."""
