@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 from numalign_agent.pod import AgentPod
@@ -16,6 +16,9 @@ class PodSource(Protocol):
     @property
     def name(self) -> str:
         """`file`, `http`, `api` or `kubelet`: what pods are annotated with."""
+
+    def problems(self) -> Mapping[str, str]:
+        """What cannot be used at present, by path or address, and why; empty when all is well."""
 
     async def run(self, deliver: Deliver) -> None:
         """Deliver sets until cancelled. Trouble is logged and tried again; it raises nothing."""

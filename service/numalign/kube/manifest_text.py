@@ -64,7 +64,7 @@ class _Loader(_SafeLoader):
 _Loader.add_implicit_resolver(_BOOLEAN, re.compile(r"[yYnN]\Z"), list("yYnN"))
 _Loader.add_implicit_resolver(
     _INTEGER,
-    re.compile(r"[-+]?(?:0b[01_]+|0[0-7_]*|0x[0-9a-fA-F_]+|[1-9][0-9_]*)\Z", re.ASCII),
+    re.compile(r"[-+]?(?:0b[01_]+|0o[0-7_]+|0[0-7_]*|0x[0-9a-fA-F_]+|[1-9][0-9_]*)\Z", re.ASCII),
     list("-+0123456789"),
 )
 _Loader.add_implicit_resolver(
@@ -83,8 +83,7 @@ def documents_of(text: str) -> list[object]:
 
     An empty document is None. Raises InvalidInput naming the document that cannot be decoded.
     """
-    if len(text.encode("utf-8", "surrogatepass")) > MAX_MANIFEST_BYTES:
-        raise InvalidInput(too_long("documents", MAX_MANIFEST_BYTES))
+    _check_length(text)
     documents: list[object] = []
     try:
         if text.lstrip().startswith("{"):
@@ -95,3 +94,22 @@ def documents_of(text: str) -> list[object]:
         place = f"documents[{len(documents)}]"
         raise InvalidInput(FieldViolation(place, f"cannot be decoded: {error}")) from error
     return documents
+
+
+def first_document_of(text: str) -> object:
+    """The first document in `text`; what follows it is not looked at. None for an empty one.
+
+    Raises InvalidInput if it cannot be decoded.
+    """
+    _check_length(text)
+    try:
+        if text.lstrip().startswith("{"):
+            return json.loads(text)
+        return next(iter(yaml.load_all(text, _Loader)), None)
+    except REFUSED_BY_YAML as error:
+        raise InvalidInput(FieldViolation("document", f"cannot be decoded: {error}")) from error
+
+
+def _check_length(text: str) -> None:
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_MANIFEST_BYTES:
+        raise InvalidInput(too_long("documents", MAX_MANIFEST_BYTES))

@@ -43,6 +43,8 @@ class Kind(StrEnum):
     ADMIT_FEATURES = "features"
     ALLOCATION = "allocation"
     POD_RESOURCES_SERVER = "podresources"
+    MANIFESTS = "manifests"
+    MERGE_SOURCES = "merge_sources"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,10 @@ _UNIT_KINDS: Mapping[Kind, Callable[[Json], bool]] = {
     Kind.ADMIT_FEATURES: lambda given: "handler" in given,
     Kind.ALLOCATION: lambda given: "allocated" in given,
     Kind.POD_RESOURCES_SERVER: lambda given: "call" in given,
+    Kind.MANIFESTS: lambda given: (
+        not given.keys().isdisjoint({"content", "manifests", "ops", "responses"})
+    ),
+    Kind.MERGE_SOURCES: lambda given: "sets" in given,
     Kind.POD_RESOURCES: lambda given: "pod" in given,
     Kind.QUANTITY: lambda given: given.keys() == {"text"},
 }

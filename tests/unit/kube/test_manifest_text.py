@@ -17,6 +17,7 @@ from numalign.kube.manifest_text import MAX_MANIFEST_BYTES, documents_of
         pytest.param("Y", True, id="single-capital"),
         pytest.param("0x10", 16, id="hexadecimal"),
         pytest.param("017", 15, id="octal"),
+        pytest.param("0o17", 15, id="octal-with-a-letter"),
         pytest.param("-3", -3, id="negative"),
         pytest.param("1e3", 1000.0, id="exponent-without-point"),
         pytest.param("1.5", 1.5, id="fraction"),

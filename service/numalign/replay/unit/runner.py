@@ -13,6 +13,7 @@ from numalign.replay.excuses import (
     quantity_overflow,
     sort_out,
 )
+from numalign.replay.players import player_of
 from numalign.replay.recordings import Json, Kind, Recording
 from numalign.replay.report import Result
 from numalign.replay.unit.admission.allocation import allocation_answer, allocation_expected
@@ -58,7 +59,7 @@ _ANSWERS: Mapping[Kind, Callable[[Json], Json]] = {
 _CALLS: Mapping[Kind, Callable[[Json], Awaitable[Json]]] = {
     Kind.POD_RESOURCES_SERVER: pod_resources_server_answer,
 }
-_EXPECTED: Mapping[Kind, Callable[[Json], Json]] = {
+_EXPECTED: Mapping[Kind, Callable[[Json], object]] = {
     Kind.ALLOCATION_CHECKPOINT: allocation_checkpoint_expected,
     Kind.ALLOCATION: allocation_expected,
     Kind.PREDICATES: predicates_expected,
@@ -66,12 +67,17 @@ _EXPECTED: Mapping[Kind, Callable[[Json], Json]] = {
 
 
 async def replay_unit(recording: Recording) -> Result:
-    """Decide on the record's input and compare with what it expects."""
-    call = _CALLS.get(recording.kind)
-    if call is not None:
-        answer = await call(recording.record)
-    else:
+    """Decide on the record's input and compare with what it expects.
+
+    Raises RecordingError for a kind that only a package plays which is not installed.
+    """
+    answer: object
+    if recording.kind in _CALLS:
+        answer = await _CALLS[recording.kind](recording.record)
+    elif recording.kind in _ANSWERS:
         answer = _ANSWERS[recording.kind](recording.record)
+    else:
+        answer = player_of(recording.kind).answer(recording.record)
     failures, excused = sort_out(differences(_expected(recording), answer), _excuse(recording))
     return Result(
         file=recording.file,
@@ -84,6 +90,8 @@ async def replay_unit(recording: Recording) -> Result:
 
 def _expected(recording: Recording) -> object:
     expected = _EXPECTED.get(recording.kind)
+    if expected is None and recording.kind not in {*_ANSWERS, *_CALLS}:
+        expected = player_of(recording.kind).expected
     return recording.record["expected"] if expected is None else expected(recording.record)
 
 

@@ -1,0 +1,1 @@
+"""Several sources become one stream of changes (MERGE)."""
