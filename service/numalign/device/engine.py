@@ -43,7 +43,6 @@ from numalign.provider.engine import (
 )
 from numalign.provider.values import (
     AllocationFailure,
-    ContainerEdits,
     Holding,
     PodHolding,
     ResourceFacts,
@@ -66,7 +65,6 @@ class DeviceEngine:
         plugins: DevicePlugins,
         strategies: DeviceStrategies,
     ) -> None:
-        self._machine = machine
         self._gates = gates
         self._plugins = plugins
         self._strategies = strategies
@@ -84,10 +82,6 @@ class DeviceEngine:
     def update_gates(self, gates: FeatureGates) -> None:
         """Decide under `gates` from now on."""
         self._gates = gates
-
-    def with_inventory(self, inventory: Inventory) -> DeviceEngine:
-        """Another engine like this one that decides over `inventory`."""
-        return DeviceEngine(inventory, self._machine, self._gates, self._plugins, self._strategies)
 
     def noted(self, state: DeviceState) -> DeviceState:
         """`state` after a change of the inventory, with the names to store (DEV-16)."""
@@ -325,17 +319,14 @@ class DeviceEngine:
             raise ContainerNotPrepared(outcome.failure)
         state = outcome.state
         late = state.container(pod.uid, container.name).keys() != before.keys()
+        answered = answers(state, pod.uid, container.name)
+        wanted = container_edits.merged(answered)
         return state, Preparation(
-            edits=self._merged(state, pod.uid, container.name),
+            edits=wanted.edits if answered else None,
+            conflicts=wanted.conflicts,
             newly_allocated=late,
             unready=late and self._strategies.ready_after_allocation,
         )
-
-    def edit_conflicts(
-        self, state: DeviceState, pod_uid: PodUid, container: str
-    ) -> tuple[str, ...]:
-        """A line for each value that one plugin wants and another overrules (DEV-42)."""
-        return container_edits.merged(answers(state, pod_uid, container)).conflicts
 
     def facts(
         self, state: DeviceState, pod: Pod, container: Container | None
@@ -392,10 +383,6 @@ class DeviceEngine:
             )
 
         return hints(self._catalogue.layout(resource), question, fault)
-
-    def _merged(self, state: DeviceState, pod_uid: PodUid, container: str) -> ContainerEdits | None:
-        answered = answers(state, pod_uid, container)
-        return container_edits.merged(answered).edits if answered else None
 
 
 def build_engine(

@@ -122,12 +122,14 @@ class Allocated(Generic[S]):
 class Preparation:
     """What to apply to a container before it starts; None leaves a setting alone.
 
+    `conflicts`: a line for each value of `edits` that was left out for another one (DEV-42).
     `newly_allocated`: it was given something only now. `unready`: that has yet to be made ready.
     """
 
     cpus: CpuSet | None = None
     mems: tuple[int, ...] | None = None
     edits: ContainerEdits | None = None
+    conflicts: tuple[str, ...] = ()
     newly_allocated: bool = False
     unready: bool = False
 

@@ -31,9 +31,12 @@ from numalign.provider.reconciliation import reconciled
 from numalign.provider.subject import about
 from numalign.provider.values import AllocationFailure
 from numalign.rpc.context import Context
+from numalign.telemetry.logs import get_logger
 from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import hint_provider_pb2_grpc as hp_grpc
 from numalign.v1 import types_pb2 as pb
+
+_log = get_logger("provider")
 
 S = TypeVar("S")
 
@@ -256,6 +259,10 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
             return hp.HintProviderPrepareContainerResponse(
                 instance_id=self._instance_id,
                 failure=hp.AllocationFailure(message=str(refused)),
+            )
+        for conflict in preparation.conflicts:
+            _log.warning(
+                "device plugins disagree", pod_uid=pod.uid, container=container.name, why=conflict
             )
         holding = next(
             (

@@ -27,7 +27,6 @@ from numalign.device.errors import ContainerNotPrepared
 from numalign.device.inventory import PluginOptions, plugin_disconnected
 from numalign.device.ports import PluginError
 from numalign.device.state import DeviceState
-from numalign.model.ids import PodUid
 from numalign.model.pod import Container
 from numalign.provider.engine import Preparation, Sources
 from numalign.provider.values import ContainerEdits
@@ -49,12 +48,12 @@ def test_preparation_merges_what_the_plugins_want() -> None:
     assert preparation == Preparation(
         edits=ContainerEdits(
             envs={"A": "gpu", "B": "1"}, annotations={"k": "v"}, cdi_devices=("x", "y")
-        )
-    )
-    assert world.edit_conflicts(state, PodUid("pod"), "app") == (
-        (
-            f'environment variable "A" of resource "{NIC}" conflicts with an earlier one '
-            "and is left out"
+        ),
+        conflicts=(
+            (
+                f'environment variable "A" of resource "{NIC}" conflicts with an earlier one '
+                "and is left out"
+            ),
         ),
     )
 

@@ -386,11 +386,3 @@ def test_a_reused_device_that_vanished_is_a_fault() -> None:
     with pytest.raises(DeviceFault) as fault:
         run(world.allocate(state, asked, app, hint(0), Sources()))
     assert (fault.value.container, fault.value.resource, fault.value.device) == ("app", GPU, "a")
-
-
-def test_with_inventory_leaves_the_engine_alone() -> None:
-    world = engine(*GPUS)
-    other = world.with_inventory(list_received(world.inventory, GPU, GPUS[:1]))
-
-    assert set(world.inventory.of(GPU).devices) == {"a", "b", "c", "d"}
-    assert set(other.inventory.of(GPU).devices) == {"a"}
