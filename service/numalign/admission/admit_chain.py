@@ -8,23 +8,29 @@ other (ADM-5).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from numalign.admission.chain.built_in import Chain
-from numalign.admission.chain.placement import only_remote
+from numalign.admission.chain.placement import only_remote, resizing_without_node
 from numalign.admission.chain.question import NodeFacts, Operation, Question, Sent
 from numalign.admission.chain.shown import question
-from numalign.admission.chain.walk import Allocated, End, Outcome, Walk
+from numalign.admission.chain.walk import Allocated, End, Outcome, Walk, allocate_last
 from numalign.admission.handlers.admit_pod import AdmitPod
 from numalign.admission.handlers.allocation import ResizeGates, allocation_of
 from numalign.admission.handlers.node_usage import PodUsage, pod_usage, summed
 from numalign.admission.handlers.predicates import NO_DEVICES, DeviceCounts
 from numalign.admission.handlers.preemption import VICTIM_REASON
 from numalign.admission.node_state import NodeState
-from numalign.admission.pod_messages import admit_pod, node_view, with_resources
+from numalign.admission.pod_messages import (
+    admit_pod,
+    node_view,
+    resize_status,
+    with_resources,
+)
 from numalign.admission.pod_resources.mirror import AdmissionMirror
-from numalign.errors import InvalidInput
+from numalign.admission.resize_answers import answer_resize
+from numalign.errors import InvalidInput, NotFound
 from numalign.kube.core.v1 import core_pb2
 from numalign.kube.pod_decode import parse_pod, read_pod
 from numalign.kube.violations import invalid
@@ -68,15 +74,22 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class _Topology:
-    """The Topology Manager about one pod, with the records of the other ones."""
+    """The Topology Manager about one pod, with the records of the other ones.
+
+    `tried` is what a dry run has said already.
+    """
 
     ask: AskTopology
     only_wants_to_know: bool
     others: tuple[pb.AdmissionRecord, ...]
+    tried: ad.AdmitResponse | None = None
 
     async def allocate(self, *, dry_run: bool) -> Allocated[ad.AdmitResponse]:
         """See TopologyPort."""
-        response = await self.ask(dry_run or self.only_wants_to_know)
+        dry_run = dry_run or self.only_wants_to_know
+        response = self.tried if dry_run else None
+        if response is None:
+            response = await self.ask(dry_run)
         return Allocated(
             end=_ENDS[response.verdict], response=response, devices=self._devices(response)
         )
@@ -98,15 +111,19 @@ class AdmitChain:
     def __init__(
         self,
         chain: Chain,
+        resizes: Chain,
         strategies: ChainStrategies,
         node: NodeState,
         mirror: AdmissionMirror,
         resize: ResizeGates,
         gates: FeatureGates,
     ) -> None:
+        """Make it. `chain` decides on additions, `resizes` on resizes."""
         self.node = node
         self._chain = chain
         self._without_node = only_remote(chain)
+        self._resizes = resizes
+        self._resizes_without_node = resizing_without_node(resizes)
         self._strategies = strategies
         self._mirror = mirror
         self._resize = resize
@@ -147,30 +164,72 @@ class AdmitChain:
             if pod.uid in records and not self._strategies.judge_again:
                 return await ask(request.dry_run)
             self._known = {uid: self._admitted(uid) for uid in records}
-            asked = self._question(pod, request, data)
-            others = tuple(record for uid, record in records.items() if uid != pod.uid)
-            topology = _Topology(ask, request.dry_run, others)
+            asked = self._question(Operation.ADD, pod, request, data)
+            topology = _Topology(ask, request.dry_run, _others(records, pod.uid))
             chain = self._chain if self.node.is_known else self._without_node
             outcome = await self._strategies.walk(chain, asked, topology)
-            response = _response(outcome, self._mirror.revision)
-            response.dry_run = request.dry_run
-            # Before the next one is let in: it must see this one.
-            self._mirror.answered(response.revision)
+            return self._answer(outcome, request)
+
+    async def resize(
+        self, request: ad.AdmitRequest, data: bytes, ask: AskTopology
+    ) -> ad.AdmitResponse:
+        """Decide on other CPU or memory for an admitted pod (RSZ-1 to RSZ-6).
+
+        The Topology Manager says first whether there is anything to resize, in a dry run: its
+        record alone knows what the pod is allocated. It is asked last for keeps whatever the
+        compatibility, so that a resize that a handler refuses leaves no trace.
+
+        Raises what it raises: NOT_FOUND for an unknown pod, FAILED_PRECONDITION for what is no
+        resize. Raises InvalidInput and Unavailable as `admit` does.
+        """
+        async with self._one_at_a_time:
+            self._mirror.start()
+            pod = _read(parse_pod(data))
+            tried = await ask(True)
+            if tried.already_admitted:
+                tried.dry_run = request.dry_run
+                return tried
+            self._mirror.answered(tried.revision)
+            records = await self._mirror.pods()
+            if pod.uid not in records:
+                raise NotFound(f'pod_uid: pod "{pod.uid}" is not admitted')
+            self._known = {uid: self._admitted(uid) for uid in records}
+            asked = self._question(Operation.RESIZE, pod, request, data)
+            topology = _Topology(ask, request.dry_run, _others(records, pod.uid), tried)
+            chain = self._resizes if self.node.is_known else self._resizes_without_node
+            response = self._answer(await allocate_last(chain, asked, topology), request)
+            answer_resize(response, records[pod.uid].resources)
             return response
 
-    def _question(self, pod: AdmitPod, request: ad.AdmitRequest, data: bytes) -> Question:
+    def _answer(
+        self, outcome: Outcome[ad.AdmitResponse], request: ad.AdmitRequest
+    ) -> ad.AdmitResponse:
+        response = _response(outcome, self._mirror.revision)
+        response.dry_run = request.dry_run
+        # Before the next one is let in: it must see this one.
+        self._mirror.answered(response.revision)
+        return response
+
+    def _question(
+        self, operation: Operation, pod: AdmitPod, request: ad.AdmitRequest, data: bytes
+    ) -> Question:
         """The pod among those that are admitted and those that only the caller knows."""
         others = dict(self._known)
         own = others.pop(pod.uid, None)
         for message in request.other_pods:
             uid = message.metadata.uid
-            if uid not in others and uid != pod.uid:
+            known = others.get(uid)
+            if known is None and uid != pod.uid:
                 others[uid] = self._known_as(b"", _read(message))
+            elif known is not None and known.spec and message.HasField("status"):
+                # What its containers really use; what they are allocated is in the record.
+                status = resize_status(message.status)
+                others[uid] = self._known_as(known.spec, replace(known.pod, status=status))
         for uid in request.preempted_pod_uids:
             others.pop(uid, None)
         asked = question(
             pod,
-            Operation.ADD,
+            operation,
             [known.pod for known in others.values()],
             {} if own is None else {pod.uid: allocation_of(own.pod, self._resize)},
             _facts(self.node.facts(), request),
@@ -206,6 +265,10 @@ def _facts(facts: NodeFacts, request: ad.AdmitRequest) -> NodeFacts:
             )
         return replace(facts, fresh_node=lambda: fresh)
     return replace(facts, caller_reads_node=request.can_read_node)
+
+
+def _others(records: Mapping[str, pb.AdmissionRecord], uid: str) -> tuple[pb.AdmissionRecord, ...]:
+    return tuple(record for other, record in records.items() if other != uid)
 
 
 def _read(message: core_pb2.Pod) -> AdmitPod:

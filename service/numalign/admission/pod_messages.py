@@ -78,7 +78,7 @@ def admit_pod(message: core_pb2.Pod, pod: Pod) -> AdmitPod:
             for container in (*spec.init_containers, *spec.containers)
             if _restarts_on_memory(container)
         ),
-        status=_resize_status(message.status),
+        status=resize_status(message.status),
     )
 
 
@@ -93,6 +93,33 @@ def node_view(message: core_pb2.Node) -> NodeView:
         ),
         allocatable=_amounts(message.status.allocatable, "status", ".allocatable"),
         supplemental_groups_policy=message.status.features.supplemental_groups_policy,
+    )
+
+
+def resize_status(status: core_pb2.PodStatus) -> ResizeStatus:
+    """What a status says about the pod's resources; InvalidInput for amounts that are none."""
+    containers = {}
+    for path, messages in (
+        ("status.containerStatuses", status.container_statuses),
+        ("status.initContainerStatuses", status.init_container_statuses),
+    ):
+        for message in messages:
+            containers[message.name] = ContainerStatus(
+                actuated=_amounts(message.resources.requests, path, ".resources.requests")
+                if message.HasField("resources")
+                else None,
+                allocated=_amounts(message.allocated_resources, path, ".allocatedResources"),
+            )
+    return ResizeStatus(
+        containers=containers,
+        pod_actuated=_amounts(status.resources.requests, "status", ".resources.requests")
+        if status.HasField("resources")
+        else None,
+        pod_allocated=_amounts(status.allocated_resources, "status", ".allocatedResources"),
+        infeasible=any(
+            condition.type == _RESIZE_PENDING and condition.reason == _INFEASIBLE
+            for condition in status.conditions
+        ),
     )
 
 
@@ -189,32 +216,6 @@ def _restarts_on_memory(container: core_pb2.Container) -> bool:
         if entry.resource_name == "memory":
             return entry.restart_policy == "RestartContainer"
     return False
-
-
-def _resize_status(status: core_pb2.PodStatus) -> ResizeStatus:
-    containers = {}
-    for path, messages in (
-        ("status.containerStatuses", status.container_statuses),
-        ("status.initContainerStatuses", status.init_container_statuses),
-    ):
-        for message in messages:
-            containers[message.name] = ContainerStatus(
-                actuated=_amounts(message.resources.requests, path, ".resources.requests")
-                if message.HasField("resources")
-                else None,
-                allocated=_amounts(message.allocated_resources, path, ".allocatedResources"),
-            )
-    return ResizeStatus(
-        containers=containers,
-        pod_actuated=_amounts(status.resources.requests, "status", ".resources.requests")
-        if status.HasField("resources")
-        else None,
-        pod_allocated=_amounts(status.allocated_resources, "status", ".allocatedResources"),
-        infeasible=any(
-            condition.type == _RESIZE_PENDING and condition.reason == _INFEASIBLE
-            for condition in status.conditions
-        ),
-    )
 
 
 def _amounts(amounts: Mapping[str, core_pb2.Quantity], path: str, key: str) -> dict[str, Quantity]:

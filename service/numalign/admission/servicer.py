@@ -251,7 +251,9 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
         async def ask(dry_run: bool) -> ad.AdmitResponse:
             return await self._ask_topology(received, dry_run, context)
 
-        if self._chain.is_active and request.operation in _ADDITIONS:
+        if request.operation == pb.OPERATION_RESIZE:
+            decision = await self._chain.resize(request, received.pod, ask)
+        elif self._chain.is_active and request.operation in _ADDITIONS:
             decision = await self._chain.admit(request, received.pod, ask)
         else:
             decision = await ask(request.dry_run)

@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import TypeAlias
 
 from numalign.admission.admit_chain import AdmitChain
-from numalign.admission.chain.built_in import ChainSettings, built_in_chain
+from numalign.admission.chain.built_in import (
+    ChainSettings,
+    built_in_chain,
+    resizing_nothing,
+)
 from numalign.admission.chain.place import Place
 from numalign.admission.chain.placement import with_others
 from numalign.admission.chain.question import Handler
 from numalign.admission.chain.version import ChainVersion
-from numalign.admission.handlers.allocation import ResizeGates
+from numalign.admission.handlers.allocation import ResizeGates, resize_gates
 from numalign.admission.handlers.eviction_thresholds import parse_thresholds
 from numalign.admission.handlers.node_shutdown import grace_groups
 from numalign.admission.handlers.node_view import NodeView
@@ -62,13 +66,12 @@ def open_chain(
     )
     if wanted.node_file is not None:
         node.set_node(*_read_node(wanted.node_file))
-    resize = ResizeGates(
-        in_place=settings.gates.in_place_pod_vertical_scaling,
-        exclusive_cpus=settings.gates.in_place_pod_vertical_scaling_exclusive_cpus,
-        exclusive_memory=settings.gates.in_place_pod_vertical_scaling_exclusive_memory,
-    )
+    resize = resize_gates(settings.gates)
+    told = _chain_settings(settings, keys, resize)
+    chain = with_others(built_in_chain(told, wanted.chain), others)
     return AdmitChain(
-        with_others(built_in_chain(_chain_settings(settings, keys, resize), wanted.chain), others),
+        chain,
+        resizing_nothing(told) if wanted.chain is ChainVersion.V1_31 else chain,
         strategies_of(settings.compatibility).chain,
         node,
         AdmissionMirror(topology, with_pods=True),

@@ -5,10 +5,10 @@ Separate from the built-in chain, which is the kubelet's, and from who the other
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from numalign.admission.chain.built_in import Chain
+from numalign.admission.chain.built_in import RESIZE_FEASIBILITY, Chain
 from numalign.admission.chain.place import Place, Position
 from numalign.admission.chain.question import Handler
 from numalign.admission.chain.walk import ALLOCATE_RESOURCES
@@ -100,11 +100,20 @@ def with_others(chain: Chain, others: Iterable[tuple[Handler, Place | None]]) ->
 
 def only_remote(chain: Chain) -> Chain:
     """The chain without what decides in this process."""
+    return _only(chain, lambda handler: handler.is_remote)
 
-    def remote(handlers: tuple[Handler, ...]) -> tuple[Handler, ...]:
-        return tuple(handler for handler in handlers if handler.is_remote)
 
-    return Chain(before=remote(chain.before), behind=remote(chain.behind), soft=remote(chain.soft))
+def resizing_without_node(chain: Chain) -> Chain:
+    """What of the chain decides on a resize where no Node object is known."""
+    return _only(chain, lambda handler: handler.is_remote or handler.name == RESIZE_FEASIBILITY)
+
+
+def _only(chain: Chain, is_wanted: Callable[[Handler], bool]) -> Chain:
+    return Chain(
+        before=tuple(filter(is_wanted, chain.before)),
+        behind=tuple(filter(is_wanted, chain.behind)),
+        soft=tuple(filter(is_wanted, chain.soft)),
+    )
 
 
 def _insertion(steps: Sequence[_Step], at: int, place: Place) -> int:
