@@ -1,11 +1,13 @@
-"""What the Admission service tells of its answers: the kubelet's rejection counter, the span.
+"""What the Admission service tells of its answers: the kubelet's counters, the span.
 
-Separate from the servicer, which translates. Rule ADM-12: only additions count, never
-resizes; a dry run rejects nothing, and what is deferred is not rejected.
+Separate from the servicer, which translates. Rules ADM-12 and RSZ-6: a rejected addition and an
+infeasible resize are counted apart; a dry run rejects nothing, and what is deferred is not
+rejected.
 """
 
 from __future__ import annotations
 
+from numalign.admission.handlers.resize_feasibility import reason_detail
 from numalign.telemetry import attributes
 from numalign.telemetry.metrics import Metrics
 from numalign.telemetry.tracing import active_tracer
@@ -52,6 +54,7 @@ class AnswerObserver:
 
     def __init__(self, metrics: Metrics) -> None:
         self._rejections = metrics.counter("kubelet_admission_rejections_total")
+        self._infeasible = metrics.counter("kubelet_pod_infeasible_resizes_total")
 
     def asked(self, request: ad.AdmitRequest) -> None:
         """Say on the span which pod the call is about."""
@@ -62,9 +65,11 @@ class AnswerObserver:
 
     def answered(self, request: ad.AdmitRequest, response: ad.AdmitResponse) -> None:
         """Count a rejection, and say on the span how the call ended."""
-        rejected = response.verdict == pb.VERDICT_REJECTED
-        if rejected and not request.dry_run and request.operation != pb.OPERATION_RESIZE:
-            self._rejections.labels(reason_label(response.reason)).inc()
+        if response.verdict == pb.VERDICT_REJECTED and not request.dry_run:
+            if request.operation == pb.OPERATION_RESIZE:
+                self._infeasible.labels(reason_detail(response.message)).inc()
+            else:
+                self._rejections.labels(reason_label(response.reason)).inc()
         tracer = active_tracer()
         if tracer is not None:
             verdict = pb.Verdict.Name(response.verdict).removeprefix("VERDICT_").lower()

@@ -49,3 +49,48 @@ def test_what_counts(
     observer.answered(request_, ad.AdmitResponse(verdict=verdict, reason="Evicted"))
     page = samples(metrics.text())
     assert sum(v for n, v in page.items() if n.startswith("kubelet_admission_rej")) == counted
+
+
+@pytest.mark.parametrize(
+    ("message", "detail"),
+    [
+        pytest.param("InPlacePodVerticalScaling is disabled", "feature_gate_off", id="gate"),
+        pytest.param(
+            "In-place resize of containers with swap is not supported.",
+            "swap_limitation",
+            id="swap",
+        ),
+        pytest.param(
+            'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"',
+            "guaranteed_pod_cpu_manager_static_policy",
+            id="cpus",
+        ),
+        pytest.param(
+            'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"',
+            "guaranteed_pod_memory_manager_static_policy",
+            id="memory",
+        ),
+        pytest.param("somebody else's", "other", id="other"),
+    ],
+)
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_infeasible_resizes_count_by_their_case(message: str, detail: str, dry_run: bool) -> None:
+    """RSZ-6, CPU-88."""
+    metrics = Metrics(ADMISSION, enabled=True)
+    request = ad.AdmitRequest(operation=pb.OPERATION_RESIZE, dry_run=dry_run)
+    response = ad.AdmitResponse(verdict=pb.VERDICT_REJECTED, reason="Infeasible", message=message)
+    AnswerObserver(metrics).answered(request, response)
+
+    counted = samples(metrics.text()).get(
+        f"kubelet_pod_infeasible_resizes_total{{reason_detail={detail}}}", 0
+    )
+    assert counted == (0 if dry_run else 1)
+
+
+def test_deferred_resizes_do_not_count() -> None:
+    metrics = Metrics(ADMISSION, enabled=True)
+    request = ad.AdmitRequest(operation=pb.OPERATION_RESIZE)
+    response = ad.AdmitResponse(verdict=pb.VERDICT_DEFERRED, reason="Deferred")
+    AnswerObserver(metrics).answered(request, response)
+
+    assert not any("resizes" in name for name in samples(metrics.text()))

@@ -20,6 +20,28 @@ NO_SWAP = "NoSwap"
 
 _CPU_STATIC, _MEMORY_STATIC = "static", "Static"
 
+_DISABLED = "InPlacePodVerticalScaling is disabled"
+_SWAP = "In-place resize of containers with swap is not supported."
+_PINNED = "Resize is infeasible for Guaranteed Pods alongside"
+_PINNED_CPUS = f"{_PINNED} CPU Manager policy {quoted(_CPU_STATIC)}"
+_PINNED_MEMORY = f"{_PINNED} Memory Manager policy {quoted(_MEMORY_STATIC)}"
+
+_DETAILS = {
+    _DISABLED: "feature_gate_off",
+    _SWAP: "swap_limitation",
+    _PINNED_CPUS: "guaranteed_pod_cpu_manager_static_policy",
+    _PINNED_MEMORY: "guaranteed_pod_memory_manager_static_policy",
+}
+OTHER_DETAIL = "other"
+
+
+def reason_detail(message: str) -> str:
+    """The label that counts an infeasible resize, by its message (RSZ-6).
+
+    `other` for what the kubelet does not refuse.
+    """
+    return _DETAILS.get(message, OTHER_DETAIL)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResizeFacts:
@@ -42,27 +64,25 @@ def decide_resize(
     For operation `resize` only: an addition is always admitted here (RSZ-1).
     """
     if not resize.in_place:
-        return rejected(REASON, "InPlacePodVerticalScaling is disabled")
+        return rejected(REASON, _DISABLED)
     allocated, _ = overlaid(pod, allocation, resize)
     if _changes_swapped_memory(pod, allocated, facts):
-        return rejected(REASON, "In-place resize of containers with swap is not supported.")
+        return rejected(REASON, _SWAP)
     if is_guaranteed(pod.pod, gates):
-        for resource, is_barred, policy in (
+        for resource, is_barred, message in (
             (
                 "cpu",
                 facts.cpu_manager_policy == _CPU_STATIC and not resize.exclusive_cpus,
-                f"CPU Manager policy {quoted(_CPU_STATIC)}",
+                _PINNED_CPUS,
             ),
             (
                 "memory",
                 facts.memory_manager_policy == _MEMORY_STATIC and not resize.exclusive_memory,
-                f"Memory Manager policy {quoted(_MEMORY_STATIC)}",
+                _PINNED_MEMORY,
             ),
         ):
             if is_barred and _changes_request(pod, allocation, resource, resize):
-                return rejected(
-                    REASON, f"Resize is infeasible for Guaranteed Pods alongside {policy}"
-                )
+                return rejected(REASON, message)
     return ADMITTED
 
 
