@@ -6,7 +6,7 @@ runtime or a recorder.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -25,7 +25,11 @@ class ContainerPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RuntimeContainer:
-    """A container as the runtime lists it. Times are seconds since the epoch; 0: not yet."""
+    """A container as the runtime lists it. Times are seconds since the epoch; 0: not yet.
+
+    `spec_hash` is the hash of what it was made from (`ContainerSpec.hash`). One that ended
+    because the machine went down was of an `earlier_boot`.
+    """
 
     id: str
     name: str
@@ -33,8 +37,11 @@ class RuntimeContainer:
     attempt: int = 0
     exit_code: int | None = None
     reason: str = ""
+    message: str = ""
     started_at: float = 0.0
     finished_at: float = 0.0
+    spec_hash: str = ""
+    earlier_boot: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +68,32 @@ class RunnerFailed(Exception):
     """A container could not be started, stopped or listed; the text says why."""
 
 
+class ContainerRefused(RunnerFailed):
+    """The container asks for something that this runner never gives; the text names the field."""
+
+
 class PodRunner(Protocol):
     """Starts, ends and lists containers. Every call may raise RunnerFailed."""
 
     async def not_ready(self) -> str | None:
         """Why no container can be started at present; None when all is well (LOOP-7)."""
 
+    def watch(self, changed: Callable[[str], None]) -> None:
+        """Call `changed` with a pod's UID whenever a container of it starts or ends by itself."""
+
     async def list_pods(self) -> Sequence[RuntimePod]:
         """All pods that have a container, dead or alive."""
 
-    async def start_container(
+    async def get_pod(self, pod_uid: str) -> RuntimePod | None:
+        """One pod as it is now; None if it has no container."""
+
+    async def create_container(
         self, pod: AgentPod, container: str, attempt: int, placement: Placement
     ) -> str:
-        """Start one container of the pod; its id."""
+        """Make one container of the pod, without starting it; its id."""
+
+    async def start_container(self, container_id: str) -> None:
+        """Start a container that was made."""
 
     async def stop_container(self, container_id: str, grace_seconds: float) -> None:
         """End a container: politely first, by force when grace is over. Not running: fine."""

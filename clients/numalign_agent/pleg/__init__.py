@@ -1,0 +1,1 @@
+"""What has happened to containers, found by looking at the runtime again and again (PLEG)."""

@@ -1,0 +1,1 @@
+"""One worker for each pod: it drives the pod from its first container to its last (WRK)."""
