@@ -6,6 +6,7 @@ nothing was kept.
     NumalignError
      ├── InvalidInput          a field of the request is wrong       INVALID_ARGUMENT
      ├── SpecChanged           the pod is admitted with another spec FAILED_PRECONDITION
+     ├── NodeUnknown           the caller has to set the Node object FAILED_PRECONDITION
      ├── NotPrepared           a container must not start yet        FAILED_PRECONDITION
      ├── NotFound              an unknown pod or container           NOT_FOUND
      ├── AlreadyExists         a name or resource is taken           ALREADY_EXISTS
@@ -54,6 +55,10 @@ class SpecChanged(NumalignError):
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
         self.field = field
+
+
+class NodeUnknown(NumalignError):
+    """The caller wants its pods judged by a Node object, and none is known."""
 
 
 class NotPrepared(NumalignError):

@@ -29,6 +29,7 @@ _DOMAIN = "numalign"
 _CODES: Mapping[type[BaseException], StatusCode] = {
     errors.InvalidInput: StatusCode.INVALID_ARGUMENT,
     errors.SpecChanged: StatusCode.FAILED_PRECONDITION,
+    errors.NodeUnknown: StatusCode.FAILED_PRECONDITION,
     errors.NotPrepared: StatusCode.FAILED_PRECONDITION,
     errors.NotFound: StatusCode.NOT_FOUND,
     errors.AlreadyExists: StatusCode.ALREADY_EXISTS,
@@ -150,17 +151,23 @@ def _detail_of(error: BaseException) -> Message | None:
         request: Message = BadRequest(field_violations=_that_fit(error.violations))
         return request
     if isinstance(error, errors.SpecChanged):
-        violation = PreconditionFailure.Violation(
-            type="SPEC_CHANGED", subject=error.field, description=_cut(str(error))
-        )
-        failure: Message = PreconditionFailure(violations=[violation])
-        return failure
+        return _precondition("SPEC_CHANGED", error.field, error)
+    if isinstance(error, errors.NodeUnknown):
+        return _precondition("NODE_UNKNOWN", "node", error)
     if isinstance(error, errors.StateNotWritten):
         info: Message = ErrorInfo(
             reason=STATE_NOT_WRITTEN, domain=_DOMAIN, metadata={"file": _cut(error.path)}
         )
         return info
     return None
+
+
+def _precondition(kind: str, subject: str, error: BaseException) -> Message:
+    violation = PreconditionFailure.Violation(
+        type=kind, subject=subject, description=_cut(str(error))
+    )
+    failure: Message = PreconditionFailure(violations=[violation])
+    return failure
 
 
 def _that_fit(violations: Iterable[FieldViolation]) -> list[BadRequest.FieldViolation]:

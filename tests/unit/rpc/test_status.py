@@ -43,6 +43,9 @@ def rpc_error(
             True,
             id="SpecChanged",
         ),
+        pytest.param(
+            errors.NodeUnknown("x"), StatusCode.FAILED_PRECONDITION, "x", True, id="NodeUnknown"
+        ),
         pytest.param(errors.NotFound("x"), StatusCode.NOT_FOUND, "x", True, id="NotFound"),
         pytest.param(
             errors.AlreadyExists("x"), StatusCode.ALREADY_EXISTS, "x", True, id="AlreadyExists"
