@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -44,6 +44,9 @@ class World:
     dies_at_places = True
     """Whether places to die at are built into the processes."""
 
+    environment: Mapping[str, str] | None = None
+    """Variables of the processes; None for those of this one."""
+
     def __init__(self, directory: Path, *, together: bool, seed: int) -> None:
         self.directory = directory
         self.together = together
@@ -75,12 +78,16 @@ class World:
             cwd=Path(__file__).parents[2],
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
+            env=self.environment,
         )
         for process in self.processes:
             await self.restart(process)
 
-    async def restart(self, process: str) -> None:
-        """Start a process that is not running."""
+    async def restart(self, process: str, *, uptime: int = 0) -> None:
+        """Start a process that is not running.
+
+        `uptime` is in seconds and not 0 where the machine is to seem to run for longer.
+        """
         assert self._zygote is not None
         assert self._zygote.stdin is not None
         assert self._zygote.stdout is not None
@@ -90,6 +97,7 @@ class World:
             "config": str(self._config),
             "plan": str(self._plan(process)) if self.dies_at_places else None,
             "log": str(self._log(process)),
+            "uptime": uptime,
         }
         self._zygote.stdin.write(json.dumps(request).encode() + b"\n")
         await self._zygote.stdin.drain()

@@ -4,8 +4,9 @@ Separate from the tests, because a process with gRPC's threads must not fork, an
 hundred restarts that import everything anew would take minutes. What is forked is a process
 like any other: its own sockets, state files and locks, and it dies by SIGKILL.
 
-Reads a line `{"service": NAME or null, "config": PATH, "plan": PATH or null, "log": PATH}` from
-standard input and answers with the pid. At the end of its input it ends what it started.
+Reads a line `{"service": NAME or null, "config": PATH, "plan": PATH or null, "log": PATH, "uptime":
+SECONDS}` from standard input and answers with the pid. At the end of its input it ends what it
+started.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.integration import kill_points
+from tests.integration.uptime import add_uptime
 
 from numalign.config.settings import Service
 from numalign.process.node import Node
@@ -61,6 +63,8 @@ def start(request: dict[str, Any]) -> int:
     os.dup2(null, 0)
     os.dup2(log, 1)
     os.dup2(log, 2)
+    if request["uptime"]:
+        add_uptime(request["uptime"])
     if request["plan"] is not None:
         kill_points.install(Path(request["plan"]))
     service = request["service"]

@@ -14,12 +14,18 @@ import resource
 import signal
 from collections.abc import Awaitable, Callable
 
+from tests.integration.uptime import may_add_uptime
 from tests.soak.soak_world import PROCESSES, PROVIDERS, SoakWorld
 
 Fault = Callable[[SoakWorld, random.Random], Awaitable[None]]
 
 LOWEST_FILE_BYTES = 4096
 SPARE_DESCRIPTORS = 2
+DAY = 86_400
+JUMPS = (2.0, -2.0, 60.0, -60.0, 3600.0, -3600.0, 400.0 * DAY, -400.0 * DAY)
+"""Seconds: less and more than every deadline and wait."""
+UPTIMES = (100, DAY, 100 * DAY)
+"""Seconds."""
 
 
 async def provider_killed(world: SoakWorld, choose: random.Random) -> None:
@@ -38,6 +44,28 @@ async def two_killed(world: SoakWorld, choose: random.Random) -> None:
     await asyncio.gather(
         *(world.kill_and_restart(process, choose.uniform(0.0, 0.2)) for process in pair)
     )
+
+
+async def other_uptime(world: SoakWorld, choose: random.Random) -> None:
+    """A process dies, and its next one finds the clocks that only go forward far ahead.
+
+    The one after that finds them far behind again.
+    """
+    process = choose.choice(PROCESSES)
+    for uptime in (choose.choice(UPTIMES), 0):
+        await world.killed(process)
+        await world.restart(process, uptime=uptime)
+        await asyncio.sleep(choose.uniform(0.2, 0.6))
+
+
+async def clock_jumps(world: SoakWorld, choose: random.Random) -> None:
+    """The wall clock of the whole node is wrong at once, and later it is right at once."""
+    assert world.wall_clock is not None
+    world.wall_clock.jump(choose.choice(JUMPS))
+    try:
+        await asyncio.sleep(choose.uniform(0.2, 0.6))
+    finally:
+        world.wall_clock.jump(0)
 
 
 async def paused(world: SoakWorld, choose: random.Random) -> None:
@@ -117,6 +145,7 @@ KILLS: dict[str, Fault] = {
     "provider killed": provider_killed,
     "service killed": service_killed,
     "two killed": two_killed,
+    "other uptime": other_uptime,
 }
 OTHERS: dict[str, Fault] = {
     "paused": paused,
@@ -124,4 +153,15 @@ OTHERS: dict[str, Fault] = {
     "disk full": disk_full,
     "no file grows": no_file_grows,
     "no descriptors": no_descriptors,
+    "clock jumps": clock_jumps,
 }
+
+
+def left_out(world: SoakWorld) -> dict[str, str]:
+    """The faults that cannot be had on this machine, and why."""
+    found = {}
+    if world.wall_clock is None:
+        found["clock jumps"] = "there is no C compiler (cc)"
+    if not may_add_uptime():
+        found["other uptime"] = "the kernel refuses a time namespace"
+    return found

@@ -12,9 +12,9 @@ MOST_SHOWN = 40
 class Figures:
     """Counts of one soak.
 
-    `injected` counts faults that were injected by name; `faults` are sentences about what
-    was wrong with the node afterwards. `memory` has, by process, the bytes held after warm-up
-    and at the end.
+    `injected` counts faults that were injected by name, and `left_out` says why others cannot
+    be had on this machine; `faults` are sentences about what was wrong with the node afterwards.
+    `memory` has, by process, the bytes held after warm-up and at the end.
     """
 
     seed: int
@@ -29,6 +29,7 @@ class Figures:
     looked: int = 0
     seconds: float = 0.0
     injected: Counter[str] = field(default_factory=Counter)
+    left_out: dict[str, str] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     memory: dict[str, tuple[int, int]] = field(default_factory=dict)
 
@@ -67,6 +68,7 @@ class Figures:
             ("seconds", f"{self.seconds:.0f}"),
         ]
         rows += [(f"injected: {name}", count) for name, count in sorted(self.injected.items())]
+        rows += [(f"left out: {name}", why) for name, why in self.left_out.items()]
         rows += [
             (f"memory of {name}", f"{warm / 2**20:.1f} MiB, then {end / 2**20:.1f} MiB")
             for name, (warm, end) in self.memory.items()

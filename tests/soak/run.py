@@ -12,7 +12,7 @@ import time
 
 from grpc import aio
 from tests.integration.agents import NO_DECISION
-from tests.soak.faults import KILLS, OTHERS, Fault
+from tests.soak.faults import KILLS, OTHERS, Fault, left_out
 from tests.soak.figures import Figures
 from tests.soak.soak_world import PROCESSES, SoakWorld, open_soak_world
 
@@ -43,6 +43,7 @@ async def soak(
     started = time.monotonic()
     warm: dict[str, int] = {}
     async with open_soak_world(seed) as world:
+        figures.left_out = left_out(world)
         while (done := _done(figures, admissions, started, seconds)) < 1 and not figures.faults:
             kills = done < KILLING_SHARE and figures.judged % 2 == 0
             name = _next(KILLS if kills else OTHERS, figures, choose)
@@ -72,8 +73,9 @@ def _done(figures: Figures, admissions: int, started: float, seconds: float) -> 
 
 def _next(pool: dict[str, Fault], figures: Figures, choose: random.Random) -> str:
     """A fault of the pool, one that was injected least often."""
-    least = min(figures.injected[name] for name in pool)
-    return choose.choice([name for name in pool if figures.injected[name] == least])
+    possible = [name for name in pool if name not in figures.left_out]
+    least = min(figures.injected[name] for name in possible)
+    return choose.choice([name for name in possible if figures.injected[name] == least])
 
 
 async def _round(

@@ -23,6 +23,7 @@ from tests.integration.books import own_faults
 from tests.integration.node_document import GPU, document
 from tests.integration.world import World
 from tests.soak.soak_agent import SoakAgent
+from tests.soak.wall_clock import wall_clock
 
 from numalign.config.settings import Service
 from numalign.v1 import hint_provider_pb2 as hp
@@ -30,14 +31,13 @@ from numalign.v1 import hint_provider_pb2 as hp
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 OWNERS = ("kubelet", "batch")
 AGENTS_EACH = 2
-HISTORY = 200
-"""Changes that are kept for those who watch: full long before memory is measured."""
 
 
 class SoakWorld(World):
     """Five services, and agents of two owners that load them.
 
     `disk` is the small file system that state is on; None where none could be mounted.
+    `wall_clock` is that of the services; None where it cannot be made to jump.
     """
 
     dies_at_places = False
@@ -45,6 +45,9 @@ class SoakWorld(World):
     def __init__(self, directory: Path, *, seed: int, disk: Path | None) -> None:
         super().__init__(directory, together=False, seed=seed)
         self.disk = disk
+        self.wall_clock = wall_clock(directory)
+        if self.wall_clock is not None:
+            self.environment = {**os.environ, **self.wall_clock.environment}
         (directory / "config.yaml").write_text(yaml.safe_dump(_roomy(directory)))
         self.soakers = [
             SoakAgent(f"{owner}{number}", self.admission, random.Random(f"{seed}-{owner}{number}"))
@@ -121,7 +124,6 @@ def _roomy(directory: Path) -> dict[str, Any]:
         directory,
         machine=machine(2, 14),
         devices=[{"resource": GPU, "devices": devices}],
-        historyLength=HISTORY,
     )
     found["reservedSystemCPUs"] = "0"
     return found

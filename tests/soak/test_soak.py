@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
+from tests.integration.uptime import may_add_uptime
 from tests.soak.faults import KILLS, OTHERS
 from tests.soak.figures import Figures
 from tests.soak.recovery import recovery
 from tests.soak.run import soak
 from tests.soak.soak_world import PROCESSES
+from tests.soak.wall_clock import wall_clock
 
 SEED = int(os.environ.get("NUMALIGN_SOAK_SEED", "0")) or random.SystemRandom().randrange(1, 10**9)
 """Set the variable to repeat a run."""
@@ -66,3 +71,56 @@ def test_faults_are_told_apart() -> None:
         line.startswith("other contradictions") and line.endswith(" 1") for line in figures.lines()
     )
     assert "FAULT cpu is not serving: status" in figures.lines()
+
+
+READS_THE_CLOCK = """
+import sys, time
+for _ in sys.stdin:
+    print(time.time(), time.monotonic(), flush=True)
+"""
+
+
+def test_the_wall_clock_of_a_running_process_jumps(tmp_path: Path) -> None:
+    clock = wall_clock(tmp_path)
+    if clock is None:
+        pytest.skip("there is no C compiler (cc)")
+    walls, forward = [], []
+    with subprocess.Popen(
+        [sys.executable, "-c", READS_THE_CLOCK],
+        env={**os.environ, **clock.environment},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for seconds in (0, 86_400, -86_400, 0):
+            clock.jump(seconds)
+            process.stdin.write("\n")
+            process.stdin.flush()
+            wall, monotonic = map(float, process.stdout.readline().split())
+            walls.append(round((wall - time.time()) / 86_400))
+            forward.append(monotonic)
+        process.stdin.close()
+
+    assert walls == [0, 1, -1, 0]
+    assert forward == sorted(forward)
+
+
+def test_a_process_finds_another_uptime() -> None:
+    if not may_add_uptime():
+        pytest.skip("the kernel refuses a time namespace")
+    script = (
+        "import time; from tests.integration.uptime import add_uptime\n"
+        "before = time.monotonic(); add_uptime(86_400); print(time.monotonic() - before)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
+    )
+
+    assert round(float(done.stdout) / 86_400) == 1
