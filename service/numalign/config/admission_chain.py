@@ -12,6 +12,7 @@ from pathlib import Path
 
 from numalign.admission.handlers.eviction_state import DEFAULT_TRANSITION_PERIOD
 from numalign.admission.handlers.eviction_thresholds import LINUX_DEFAULTS, EvictionOptions
+from numalign.admission.handlers.swap import SwapBehavior
 from numalign.config.admit_handlers import read_admit_handlers
 from numalign.config.settings import AdmissionSettings
 from numalign.document.duration import DurationSyntaxError, parse_duration
@@ -32,6 +33,7 @@ class ChainKeys:
     shutdown_grace_period: float
     shutdown_grace_period_critical_pods: float
     shutdown_grace_period_by_pod_priority: tuple[tuple[int, float], ...]
+    swap_behavior: SwapBehavior
 
 
 def read_admission(section: Section, base: Path, timeout: float) -> AdmissionSettings:
@@ -70,6 +72,7 @@ def read_chain_keys(kubelet: Mapping[str, object]) -> ChainKeys:
             )
             for item in section.sections("shutdownGracePeriodByPodPriority")
         ),
+        swap_behavior=_swap_behavior(section.section("memorySwap")),
     )
     problems.refuse()
     return keys
@@ -91,6 +94,12 @@ def _eviction(section: Section) -> EvictionOptions:
         if "enforceNodeAllocatable" in section
         else _PODS,
     )
+
+
+def _swap_behavior(section: Section) -> SwapBehavior:
+    """What containers may do; an empty word counts as not given."""
+    default = SwapBehavior.NONE
+    return section.choice("swapBehavior", default) if section.raw("swapBehavior") else default
 
 
 def _seconds(section: Section, key: str) -> float:

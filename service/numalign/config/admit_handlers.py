@@ -66,16 +66,14 @@ def _check_places(
     )
     from numalign.admission.chain.placement import Misplaced, Placement  # noqa: PLC0415
     from numalign.admission.chain.question import deciding  # noqa: PLC0415
-    from numalign.admission.handlers.resize_feasibility import (  # noqa: PLC0415
-        NO_SWAP,
-        ResizeFacts,
-    )
+    from numalign.admission.handlers.resize_feasibility import ResizeFacts  # noqa: PLC0415
+    from numalign.admission.handlers.swap import SwapBehavior  # noqa: PLC0415
     from numalign.admission.handlers.verdict import ADMITTED  # noqa: PLC0415
 
     facts = ResizeFacts(
         cpu_manager_policy="none",
         memory_manager_policy="None",
-        swap_behavior=lambda _, __: NO_SWAP,
+        swap_behavior=lambda _, __: SwapBehavior.NONE,
     )
     placement = Placement(built_in_chain(ChainSettings(resize_facts=facts), version))
     for item, handler in zip(items, handlers, strict=True):

@@ -1,4 +1,4 @@
-"""What admit handlers must know of the host once: its kernel, and whether it has AppArmor."""
+"""What admit handlers must know of the host once: its kernel, AppArmor, limits of swap."""
 
 from __future__ import annotations
 
@@ -22,3 +22,10 @@ def app_armor_enabled(root: Path) -> bool:
     except OSError:
         return False
     return len(text) > 1 and text.startswith("Y")
+
+
+def can_limit_swap(root: Path) -> bool:
+    """Whether the swap of a cgroup can be limited: cgroup v2 with its swap controller (RSZ-3)."""
+    cgroups = root / "sys/fs/cgroup"
+    # The root of the hierarchy has no such limit itself.
+    return (cgroups / "cgroup.controllers").exists() and any(cgroups.glob("*/memory.swap.max"))

@@ -25,7 +25,8 @@ from numalign.admission.handlers.allocation import ResizeGates, resize_gates
 from numalign.admission.handlers.eviction_thresholds import parse_thresholds
 from numalign.admission.handlers.node_shutdown import grace_groups
 from numalign.admission.handlers.node_view import NodeView
-from numalign.admission.handlers.resize_feasibility import NO_SWAP, ResizeFacts
+from numalign.admission.handlers.resize_feasibility import ResizeFacts
+from numalign.admission.handlers.swap import swap_behavior
 from numalign.admission.handlers.sysctl import allowlist, safe_sysctls
 from numalign.admission.node_state import NodeState
 from numalign.admission.pod_messages import node_view
@@ -35,7 +36,7 @@ from numalign.config.settings import Settings
 from numalign.document.text import read_document
 from numalign.errors import ConfigError, InvalidInput
 from numalign.kube.pod_json import node_from_json
-from numalign.machine.host_security import app_armor_enabled, kernel_version
+from numalign.machine.host_security import app_armor_enabled, can_limit_swap, kernel_version
 from numalign.machine.node_stats import read_node_stats
 from numalign.process.compatibility import strategies_of
 from numalign.v1 import topology_pb2_grpc as tm_grpc
@@ -88,7 +89,9 @@ def _chain_settings(settings: Settings, keys: ChainKeys, resize: ResizeGates) ->
         resize_facts=ResizeFacts(
             cpu_manager_policy=settings.cpu.policy,
             memory_manager_policy=settings.memory.policy,
-            swap_behavior=lambda _, __: NO_SWAP,
+            swap_behavior=swap_behavior(
+                keys.swap_behavior, can_limit_swap(settings.host_root), settings.gates
+            ),
         ),
         gates=settings.gates,
         resize=resize,

@@ -11,6 +11,7 @@ import pytest
 from numalign.admission.chain.place import Place, Position
 from numalign.admission.chain.version import ChainVersion
 from numalign.admission.handlers.eviction_thresholds import LINUX_DEFAULTS
+from numalign.admission.handlers.swap import SwapBehavior
 from numalign.config.admission_chain import read_chain_keys
 from numalign.config.settings import (
     AdmissionSettings,
@@ -179,6 +180,7 @@ def test_keys_of_the_kubelet() -> None:
         "shutdownGracePeriod": "30s",
         "shutdownGracePeriodCriticalPods": "10s",
         "shutdownGracePeriodByPodPriority": [{"priority": 5, "shutdownGracePeriodSeconds": 7}],
+        "memorySwap": {"swapBehavior": "LimitedSwap"},
     }
     keys = read_chain_keys(document)
 
@@ -186,6 +188,17 @@ def test_keys_of_the_kubelet() -> None:
     assert keys.allowed_unsafe_sysctls == ("net.*",)
     assert (keys.shutdown_grace_period, keys.shutdown_grace_period_critical_pods) == (30, 10)
     assert keys.shutdown_grace_period_by_pod_priority == ((5, 7.0),)
+    assert keys.swap_behavior is SwapBehavior.LIMITED
+
+
+@pytest.mark.parametrize("memory_swap", [None, {}, {"swapBehavior": ""}])
+def test_nothing_swaps_by_default(memory_swap: dict[str, str] | None) -> None:
+    assert read_chain_keys({"memorySwap": memory_swap}).swap_behavior is SwapBehavior.NONE
+
+
+def test_an_unknown_way_to_swap_is_named() -> None:
+    with pytest.raises(DocumentError, match=r'memorySwap\.swapBehavior: must be one of "NoSwap"'):
+        read_chain_keys({"memorySwap": {"swapBehavior": "UnlimitedSwap"}})
 
 
 def test_a_wrong_key_is_named() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from numalign.admission.handlers.eviction_signals import FsStats, MemoryStats, NodeStats
-from numalign.machine.host_security import app_armor_enabled, kernel_version
+from numalign.machine.host_security import app_armor_enabled, can_limit_swap, kernel_version
 from numalign.machine.node_stats import read_node_stats
 
 _MEMINFO = """MemTotal:       1000 kB
@@ -77,3 +77,22 @@ def test_kernel_version(tmp_path: Path) -> None:
     _write(tmp_path, "proc/sys/kernel/osrelease", "6.8.0-40-generic\n")
 
     assert kernel_version(tmp_path) == "6.8.0-40-generic"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        pytest.param((), False, id="nothing"),
+        pytest.param(("memory/memory.memsw.limit_in_bytes",), False, id="version-1"),
+        pytest.param(("cgroup.controllers",), False, id="no-swap-controller"),
+        pytest.param(("cgroup.controllers", "init/memory.swap.max"), True, id="version-2"),
+    ],
+)
+def test_limits_of_swap(tmp_path: Path, files: tuple[str, ...], expected: bool) -> None:
+    """RSZ-3."""
+    for name in files:
+        path = tmp_path / "sys/fs/cgroup" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+    assert can_limit_swap(tmp_path) is expected

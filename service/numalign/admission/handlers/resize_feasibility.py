@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from numalign.admission.handlers.admit_pod import AdmitPod
 from numalign.admission.handlers.allocation import ResizeGates, is_resizable, overlaid
+from numalign.admission.handlers.swap import SwapBehavior
 from numalign.admission.handlers.verdict import ADMITTED, Verdict, rejected
 from numalign.kubelet_files.allocation_checkpoint import PodAllocation
 from numalign.model.feature_gates import FeatureGates
@@ -15,8 +16,6 @@ from numalign.model.qos import is_guaranteed
 from numalign.model.quoting import quoted
 
 REASON = "Infeasible"
-
-NO_SWAP = "NoSwap"
 
 _CPU_STATIC, _MEMORY_STATIC = "static", "Static"
 
@@ -92,8 +91,8 @@ def _changes_swapped_memory(pod: AdmitPod, allocated: AdmitPod, facts: ResizeFac
         before.resources.requests.get("memory") != after.resources.requests.get("memory")
         and after.name not in pod.restart_on_memory
         and (
-            facts.swap_behavior(allocated, before) != NO_SWAP
-            or facts.swap_behavior(pod, after) != NO_SWAP
+            facts.swap_behavior(allocated, before) != SwapBehavior.NONE
+            or facts.swap_behavior(pod, after) != SwapBehavior.NONE
         )
         for before, after in zip(
             allocated.pod.all_containers(), pod.pod.all_containers(), strict=True

@@ -8,7 +8,8 @@ from numalign.admission.handlers.admit_pod import AdmitPod
 from numalign.admission.handlers.allocation import ResizeGates, allocation_of, overlaid
 from numalign.admission.handlers.node_view import NodeView
 from numalign.admission.handlers.predicates import NO_DEVICES, decide_predicates
-from numalign.admission.handlers.resize_feasibility import NO_SWAP, ResizeFacts, decide_resize
+from numalign.admission.handlers.resize_feasibility import ResizeFacts, decide_resize
+from numalign.admission.handlers.swap import SwapBehavior
 from numalign.admission.handlers.verdict import ADMITTED, Verdict
 from numalign.admission.pod_messages import with_resources
 from numalign.admission.resizes.conditions import ResizeCondition, ResizeEvent
@@ -113,7 +114,7 @@ def _decide_resize(given: Json, pod: AdmitPod, allocation: PodAllocation | None)
     facts = ResizeFacts(
         cpu_manager_policy=given["cpu_manager_policy"],
         memory_manager_policy=given["memory_manager_policy"],
-        swap_behavior=lambda _, container: swap.get(container.name, NO_SWAP),
+        swap_behavior=lambda _, container: swap.get(container.name, SwapBehavior.NONE),
     )
     return decide_resize(pod, allocation, facts, _resize(given), _gates(given))
 
