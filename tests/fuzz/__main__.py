@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 GRACE_SECONDS = 120.0
 """For imports, seeds and the end, on top of the time for executions."""
 
-WIDTHS = "{:<22} {:>10} {:>11} {:>9} {:>10}  {}"
+WIDTHS = "{:<22} {:>10} {:>11} {:>9} {:>7} {:>10}  {}"
 
 
 def main() -> int:
@@ -36,7 +36,8 @@ def main() -> int:
         )
     engine = "tests.fuzz.with_atheris" if has_engine else "tests.fuzz.with_hypothesis"
     _say(f"seed {options.seed}")
-    _say(WIDTHS.format("target", "engine", "executions", "seconds", "unexpected", "documented"))
+    heads = ("target", "engine", "executions", "seconds", "places", "unexpected", "documented")
+    _say(WIDTHS.format(*heads))
     failures: list[str] = []
     with ThreadPoolExecutor(options.jobs) as pool:
         outcomes = pool.map(lambda name: _run(engine, name, options), options.target or NAMES)
@@ -93,6 +94,7 @@ def _line(report: Report) -> str:
         report.engine,
         f"{report.executions:,}",
         f"{report.seconds:.0f}",
+        "-" if report.places is None else f"{report.places:,}",
         len(report.unexpected),
         documented or "none",
     )

@@ -20,13 +20,15 @@ class Report:
 
     `raised` counts documented exceptions by name; `unexpected` has a line for each other one,
     by type and place, with the first input that led to it, in hex. `seconds` is the time of
-    the executions alone.
+    the executions alone. `places` is how many places in the code were reached, None where the
+    engine does not look.
     """
 
     target: str
     engine: str
     executions: int = 0
     seconds: float = 0.0
+    places: int | None = None
     raised: dict[str, int] = field(default_factory=dict)
     unexpected: dict[str, str] = field(default_factory=dict)
 
@@ -60,8 +62,9 @@ class Tally:
             place = f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
             self.report.unexpected.setdefault(place, data[:MOST_KEPT].hex())
 
-    def finish(self, seconds: float) -> Report:
-        """The figures, after `seconds` of executions."""
+    def finish(self, seconds: float, places: int | None = None) -> Report:
+        """The figures, after `seconds` of executions that reached so many places."""
+        self.report.places = places
         self.report.seconds = seconds
         self.report.raised = dict(self._raised)
         return self.report

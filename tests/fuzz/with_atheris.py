@@ -26,6 +26,7 @@ class Places:
     """
 
     def __init__(self) -> None:
+        self.known: set[int] = set()
         self._reached: set[int] = set()
         self._tell: Callable[[int], None] | None = None
 
@@ -40,6 +41,7 @@ class Places:
         assert self._tell is not None
         for place in self._reached:
             self._tell(place)
+        self.known |= self._reached
         self._reached.clear()
 
 
@@ -62,7 +64,9 @@ def main() -> None:
         places.report()
         count = tally.report.executions
         if count >= most or (count % 256 == 0 and time.monotonic() > until):
-            tally.finish(time.monotonic() - started).write(Path(report))
+            if not places.known:
+                raise RuntimeError("nothing that was executed was watched by the engine")
+            tally.finish(time.monotonic() - started, len(places.known)).write(Path(report))
             os._exit(0)
 
     # Beside the report: this process ends without a chance to tidy up, its parent does.

@@ -52,6 +52,7 @@ class World:
         self.together = together
         self._config = write_document(directory)
         self._zygote: asyncio.subprocess.Process | None = None
+        self._asking = asyncio.Lock()
         self._running: dict[str, int] = {}
         self._tokens = 0
         self._channels = {
@@ -99,9 +100,11 @@ class World:
             "log": str(self._log(process)),
             "uptime": uptime,
         }
-        self._zygote.stdin.write(json.dumps(request).encode() + b"\n")
-        await self._zygote.stdin.drain()
-        pid = int(await asyncio.wait_for(self._zygote.stdout.readline(), WAIT_SECONDS))
+        # Its answers come in the order of what it is asked, and one at a time can wait for them.
+        async with self._asking:
+            self._zygote.stdin.write(json.dumps(request).encode() + b"\n")
+            await self._zygote.stdin.drain()
+            pid = int(await asyncio.wait_for(self._zygote.stdout.readline(), WAIT_SECONDS))
         self._running[process] = os.pidfd_open(pid)
 
     async def close(self) -> None:
