@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from collections.abc import Collection
 
 from grpc import aio
 from tests.integration.agents import NO_DECISION
-from tests.soak.faults import KILLS, OTHERS, Fault, left_out
+from tests.soak.faults import KILLS, OTHERS, left_out
 from tests.soak.figures import Figures
 from tests.soak.soak_world import PROCESSES, SoakWorld, open_soak_world
 
@@ -33,10 +34,12 @@ async def soak(
     *,
     per_round: int = ADMISSIONS_A_ROUND,
     seconds: float = 3600.0,
+    only: Collection[str] = (*KILLS, *OTHERS),
 ) -> Figures:
     """Load and break a node until so many admissions were answered, or for so long.
 
-    Ends early when something is wrong: what comes after it would tell nothing new.
+    `only` names the faults to choose from, at least one that kills and one that does not. Ends
+    early when something is wrong: what comes after it would tell nothing new.
     """
     figures = Figures(seed)
     choose = random.Random(f"{seed}-faults")
@@ -46,7 +49,7 @@ async def soak(
         figures.left_out = left_out(world)
         while (done := _done(figures, admissions, started, seconds)) < 1 and not figures.faults:
             kills = done < KILLING_SHARE and figures.judged % 2 == 0
-            name = _next(KILLS if kills else OTHERS, figures, choose)
+            name = _next(only, KILLS if kills else OTHERS, figures, choose)
             try:
                 await _round(world, figures, name, choose, per_round)
             except Exception as error:
@@ -71,9 +74,11 @@ def _done(figures: Figures, admissions: int, started: float, seconds: float) -> 
     return max(figures.admitted / admissions, (time.monotonic() - started) / seconds)
 
 
-def _next(pool: dict[str, Fault], figures: Figures, choose: random.Random) -> str:
+def _next(
+    only: Collection[str], pool: Collection[str], figures: Figures, choose: random.Random
+) -> str:
     """A fault of the pool, one that was injected least often."""
-    possible = [name for name in pool if name not in figures.left_out]
+    possible = [name for name in pool if name in only and name not in figures.left_out]
     least = min(figures.injected[name] for name in possible)
     return choose.choice([name for name in possible if figures.injected[name] == least])
 

@@ -73,6 +73,19 @@ def test_faults_are_told_apart() -> None:
     assert "FAULT cpu is not serving: status" in figures.lines()
 
 
+@pytest.mark.processes
+@pytest.mark.timeout(200)
+async def test_clocks_that_are_wrong_change_nothing(tmp_path: Path) -> None:
+    clocks = ("clock jumps", "other uptime")
+    if wall_clock(tmp_path) is None or not may_add_uptime():
+        pytest.skip("it takes a C compiler (cc) and a kernel that allows time namespaces")
+    figures = await soak(60, SEED, per_round=20, only=clocks)
+
+    assert figures.faults == []
+    assert figures.stuck == 0
+    assert set(figures.injected) == set(clocks)
+
+
 READS_THE_CLOCK = """
 import sys, time
 for _ in sys.stdin:
