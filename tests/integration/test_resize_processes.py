@@ -140,23 +140,18 @@ class Kill:
 
 # Each resize is asked for twice: what a dry run says, and then for keeps.
 FIVE = (
-    Kill("admission", "door.entered"),
     Kill("topology", "admit.answered"),
     Kill("cpu", "allocate.entered", 2),
     Kill("cpu", "prepare.in-transaction"),
     Kill("cpu", "prepare.written"),
-    Kill("topology", "row.entered"),
     Kill("topology", "row.in-transaction"),
     Kill("topology", "row.written"),
-    Kill("topology", "admit.answered", 2),
     Kill("cpu", "commit.entered"),
     Kill("admission", "door.answered"),
 )
 ONE = (
-    Kill("all", "allocate.answered", 2),
     Kill("all", "row.in-transaction"),
     Kill("all", "row.written"),
-    Kill("all", "door.answered"),
 )
 
 
