@@ -17,7 +17,7 @@ from grpc import StatusCode, aio
 from numalign.admission.admit_chain import AdmitChain
 from numalign.admission.observer import AnswerObserver
 from numalign.admission.pod_messages import node_view
-from numalign.errors import FieldViolation, InvalidInput, NumalignError, Unavailable
+from numalign.errors import FieldViolation, InvalidInput, NodeUnknown, NumalignError, Unavailable
 from numalign.rpc.context import Context
 from numalign.rpc.status import status_of
 from numalign.rpc.wire import field_bytes
@@ -178,14 +178,20 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
     ) -> ad.ListAdmissionsResponse:
         """Lists the pods that are admitted."""
         response = ad.ListAdmissionsResponse()
+        listed: set[str] = set()
         async with aclosing(self._watch(0, context)) as events:
             async for event in events:
                 response.revision = event.revision
                 kind = event.WhichOneof("event")
                 if kind == "existing" and request.owner in {"", event.existing.owner}:
                     response.admissions.append(event.existing)
+                    listed.add(event.existing.pod_uid)
                 elif kind == "shared_cpus":
                     response.shared_cpus = event.shared_cpus.cpus
+                elif kind == "unhealthy_devices":
+                    response.unhealthy_devices.extend(
+                        d for d in event.unhealthy_devices.devices if d.pod_uid in listed
+                    )
                 elif kind == "synced":
                     return response
         raise Unavailable("topology manager: the list of admissions ended half-way")
@@ -246,6 +252,8 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
         if not received.pod:
             raise InvalidInput(FieldViolation("pod", "Required value"))
         request = received.request
+        if request.needs_node and not self._chain.node.is_known:
+            raise NodeUnknown("node: no Node object is known; set it by SetNode and ask again")
         self._observer.asked(request)
 
         async def ask(dry_run: bool) -> ad.AdmitResponse:

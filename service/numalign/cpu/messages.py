@@ -44,6 +44,9 @@ class CpuBooks:
             )
         )
 
+    def unhealthy_message(self, state: CpuState) -> None:
+        """Nothing: these books are about CPUs."""
+
     def allocatable_message(
         self,
         state: CpuState,  # noqa: ARG002 - the same in every state (CPU-21)

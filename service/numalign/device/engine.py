@@ -13,6 +13,7 @@ from numalign.device.allocating import ContainerAllocation, Outcome, is_unsealed
 from numalign.device.awaiting import refuse_awaited
 from numalign.device.catalogue import catalogue
 from numalign.device.errors import ContainerNotPrepared, DeviceFault
+from numalign.device.health import UnhealthyDevice, unhealthy_devices
 from numalign.device.hints import HintQuestion, hints
 from numalign.device.holdings import answers, differing, holder, holdings
 from numalign.device.inventory import Inventory, restored
@@ -259,6 +260,11 @@ class DeviceEngine:
     def remove_stale(self, state: DeviceState, sources: Sources) -> DeviceState:
         """Drop the records of pods that are not active (DEV-21)."""
         return freeing.without_inactive(state, sources)
+
+    def unhealthy_devices(self, state: DeviceState) -> tuple[UnhealthyDevice, ...]:
+        """Devices that pods hold and that are not healthy (DEV-15, DEV-50)."""
+        health_of = self._strategies.health_of
+        return tuple(unhealthy_devices(self.inventory, state, health_of))
 
     def pods(self, state: DeviceState) -> frozenset[PodUid]:
         """The pods that have a record."""

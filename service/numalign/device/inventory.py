@@ -15,6 +15,9 @@ from numalign.model.ids import DeviceId
 HEALTHY = "Healthy"
 """The only health text that makes a device healthy (DEV-3)."""
 
+UNHEALTHY = "Unhealthy"
+"""What any other text means, and the text where nobody gave one."""
+
 WITHOUT_TOPOLOGY = -1
 """Stands for a node where a device has none (DEV-39); a plugin may report it, too (DEV-31)."""
 
@@ -165,9 +168,3 @@ def waited_out(inventory: Inventory) -> Inventory:
         if resource.awaited
     }
     return Inventory({**inventory.resources, **late}) if late else inventory
-
-
-def reported_healthy(inventory: Inventory, resource: str, device: DeviceId) -> bool:
-    """Whether pod status calls the device healthy; an unknown id is (DEV-50)."""
-    known = inventory.of(resource).devices.get(device)
-    return known is None or known.health == HEALTHY

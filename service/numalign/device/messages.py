@@ -54,6 +54,21 @@ class DeviceBooks:
             ]
         )
 
+    def unhealthy_message(self, state: DeviceState) -> pb.UnhealthyDevices:
+        """Devices that pods hold and that are not healthy."""
+        return pb.UnhealthyDevices(
+            devices=[
+                pb.UnhealthyDevice(
+                    pod_uid=device.pod_uid,
+                    container=device.container,
+                    resource=device.resource,
+                    id=device.id,
+                    health=device.health,
+                )
+                for device in self._engine.unhealthy_devices(state)
+            ]
+        )
+
 
 def _resource(name: str, resource: ResourceInventory, allocated: list[str]) -> hp.DeviceResource:
     endpoint = resource.endpoint

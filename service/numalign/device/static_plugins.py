@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from numalign.device.inventory import (
     HEALTHY,
+    UNHEALTHY,
     Device,
     Inventory,
     PluginOptions,
@@ -26,9 +27,6 @@ from numalign.model.settings import (
     StaticResource,
 )
 from numalign.provider.values import ContainerEdits
-
-UNHEALTHY = "Unhealthy"
-"""The health text of a device that is configured as not healthy."""
 
 
 def static_inventory(resources: Iterable[StaticResource]) -> Inventory:

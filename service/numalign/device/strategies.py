@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from numalign.device.health import HealthOf, last_reported
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceStrategies:
@@ -19,6 +21,7 @@ class DeviceStrategies:
     `ready_after_allocation`: a container that gets devices only as it starts (DEV-40) gets them
     before plugins make its devices ready; otherwise a plugin that wants to has nothing to make
     ready, and the start fails (DEV-T12).
+    `health_of`: how a device that a pod holds is doing.
     `retry_after`: a pod that asks for devices of a plugin that was there before the start and
     has not reported since is to be asked about again after so many seconds; None: it is
     judged at once, as by the kubelet.
@@ -27,4 +30,5 @@ class DeviceStrategies:
     allocate_in_place: bool
     store_lazily: bool = False
     ready_after_allocation: bool = False
+    health_of: HealthOf = last_reported
     retry_after: float | None = None

@@ -56,6 +56,9 @@ class MemoryBooks:
             )
         )
 
+    def unhealthy_message(self, state: MemoryState) -> None:
+        """Nothing: these books are about memory."""
+
     def allocatable_message(
         self,
         state: MemoryState,  # noqa: ARG002 - fixed at start (MEM-57)

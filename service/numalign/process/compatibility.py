@@ -16,6 +16,7 @@ from numalign.cpu import strategies as cpu
 from numalign.cpu.engine import CpuEngine
 from numalign.cpu.gauges import CpuGauges, DriftingGauges, ExactGauges
 from numalign.cpu.strategies import CpuStrategies
+from numalign.device.health import known_at_present
 from numalign.device.plugin_host import strategies as plugin_host
 from numalign.device.plugin_host.strategies import HostStrategies
 from numalign.device.strategies import DeviceStrategies
@@ -61,7 +62,9 @@ _SAFE = Strategies(
     node_limit=safe_node_limit,
     cpu=cpu.SAFE,
     memory=memory.SAFE,
-    device=DeviceStrategies(allocate_in_place=False, ready_after_allocation=True),
+    device=DeviceStrategies(
+        allocate_in_place=False, ready_after_allocation=True, health_of=known_at_present
+    ),
     plugin_host=plugin_host.SAFE,
     lazy_cleanup=False,
     on_damage=set_damage_aside,

@@ -28,10 +28,11 @@ from numalign.topology.manager import TopologyManager, restore_hints
 from numalign.topology.picture import Picture
 from numalign.topology.provider_handle import ProviderHandle
 from numalign.topology.records import Records
-from numalign.topology.registry import ProviderRegistry
+from numalign.topology.registry import ProviderRegistry, WatchListener
 from numalign.topology.servicer import TopologyManagerServicer
 from numalign.topology.settlement import Settlement
 from numalign.topology.turnstile import Turnstile
+from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import hint_provider_pb2_grpc as hp_grpc
 from numalign.v1 import topology_pb2 as tm
 from numalign.v1 import types_pb2 as pb
@@ -65,7 +66,7 @@ async def topology_part(
     hints = HintStore()
     if strategies.trusts_record:
         restore_hints(hints, records)
-    registry = ProviderRegistry(_handles(context, channels, connect), records.share)
+    registry = ProviderRegistry(_handles(context, channels, connect), _told_to(records))
     turnstile = Turnstile(settings.queue_depth)
     generation = await Generation.open(database, settings)
     facts = NodeFacts(database)
@@ -141,6 +142,18 @@ async def topology_part(
         turn=manager.reconfiguring,
         generation=lambda: generation.number,
     )
+
+
+def _told_to(records: Records) -> WatchListener:
+    """What providers tell between calls, as far as those who watch the record are to hear it."""
+
+    async def told(handle: ProviderHandle, event: hp.WatchResponse) -> None:
+        if event.HasField("shared_cpus"):
+            await records.share(event.shared_cpus)
+        if handle.built_in and event.HasField("unhealthy_devices"):
+            records.note_health(event.unhealthy_devices)
+
+    return told
 
 
 async def _settle_whenever_needed(

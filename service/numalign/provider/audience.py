@@ -11,6 +11,7 @@ from typing import Generic, Protocol, TypeVar
 from numalign.model.pod import Container, Pod
 from numalign.provider.engine import Allocated
 from numalign.v1 import hint_provider_pb2 as hp
+from numalign.v1 import types_pb2 as pb
 
 S = TypeVar("S")
 S_contra = TypeVar("S_contra", contravariant=True)
@@ -24,6 +25,9 @@ class Books(Protocol[S_contra]):
 
     def allocatable_message(self, state: S_contra) -> hp.GetAllocatableResourcesResponse:
         """What can be given out at all; the instance id is filled in by the servicer."""
+
+    def unhealthy_message(self, state: S_contra) -> pb.UnhealthyDevices | None:
+        """Devices that pods hold and that are not healthy; None for books of other resources."""
 
 
 class Observer(Protocol[S]):

@@ -350,15 +350,17 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
         """
         while True:
             revision = self._ledger.revision
-            shared = None
+            shared = unhealthy = None
             if self._ledger.settled:
                 shared = self._ledger.engine.shared_cpus(self._ledger.state)
+                unhealthy = self._books.unhealthy_message(self._ledger.state)
             yield hp.WatchResponse(
                 instance_id=self._instance_id,
                 revision=revision,
                 resources=self._ledger.engine.resources(),
                 shared_cpus=None if shared is None else str(shared),
                 fitted=self._ledger.fitted,
+                unhealthy_devices=unhealthy,
             )
             await self._ledger.wait_settled(revision)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from numalign.device.inventory import HEALTHY, Device
+from numalign.device.inventory import HEALTHY, UNHEALTHY, Device
 from numalign.device.listing import Listed
-from numalign.device.static_plugins import UNHEALTHY
 from numalign.model.ids import DeviceId
 from numalign.replay.recordings import Json
 

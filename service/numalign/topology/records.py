@@ -7,6 +7,9 @@ file only how it is kept.
 Invariants: every change has a revision of its own, which the store gives, and revisions only
 grow, also over restarts; the history holds the changes since the oldest it has, in order,
 without a gap.
+
+The health of held devices is told along with the changes and is none of them: it is not kept,
+has no revision, and whoever watches is told how it stands, not how it came to that.
 """
 
 from __future__ import annotations
@@ -89,6 +92,7 @@ class Records:
         self._changed = asyncio.Event()
         self._changing = asyncio.Lock()
         self._shared_cpus = ""
+        self._unhealthy: pb.UnhealthyDevices | None = None
         self._pods: dict[PodUid, Admitted] = {}
         for row in stored.admissions:
             message = pb.AdmissionRecord.FromString(row.record)
@@ -171,6 +175,12 @@ class Records:
                 shared = ad.SharedCpus(cpus=cpus)
                 self._note(ad.WatchAssignmentsResponse(shared_cpus=shared), revision)
 
+    def note_health(self, unhealthy: pb.UnhealthyDevices) -> None:
+        """The devices that are held and not healthy are these now."""
+        if unhealthy != self._unhealthy:
+            self._unhealthy = unhealthy
+            self._wake()
+
     async def wait_changed(self, seen: int) -> None:
         """Wait until the revision is another than `seen`."""
         while self._revision == seen:
@@ -183,7 +193,9 @@ class Records:
         so slow that it has been overtaken.
         """
         seen = self._revision
+        told: pb.UnhealthyDevices | None = None
         if from_revision == 0:
+            told = self._unhealthy
             for event in self._picture():
                 yield event
         else:
@@ -193,7 +205,10 @@ class Records:
             for change in self._after(seen):
                 seen = change.revision
                 yield ad.WatchAssignmentsResponse.FromString(change.event)
-            if seen >= self._revision:
+            if self._unhealthy is not told:
+                told = self._unhealthy
+                yield ad.WatchAssignmentsResponse(unhealthy_devices=told, revision=seen)
+            elif seen >= self._revision:
                 await changed.wait()
 
     def _picture(self) -> list[ad.WatchAssignmentsResponse]:
@@ -205,6 +220,10 @@ class Records:
         if self._shared_cpus:
             shared = ad.SharedCpus(cpus=self._shared_cpus)
             events.append(ad.WatchAssignmentsResponse(shared_cpus=shared, revision=revision))
+        if self._unhealthy is not None:
+            events.append(
+                ad.WatchAssignmentsResponse(unhealthy_devices=self._unhealthy, revision=revision)
+            )
         events.append(ad.WatchAssignmentsResponse(synced=ad.Synced(), revision=revision))
         return events
 
@@ -235,5 +254,8 @@ class Records:
         if len(self._history) == self._history.maxlen:
             self._oldest = self._history[0].revision
         self._history.append(Change(revision, event.SerializeToString()))
+        self._wake()
+
+    def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()

@@ -19,20 +19,19 @@ from numalign.v1 import hint_provider_pb2 as hp
 RETRY_SECONDS = 0.2
 """How long to wait before a provider that is gone is watched again."""
 
-SharedCpusListener = Callable[[str], Awaitable[None]]
+WatchListener = Callable[[ProviderHandle, hp.WatchResponse], Awaitable[None]]
+"""Hears what a provider tells others between calls."""
 
 Introduce = Callable[[ProviderHandle], Awaitable[None]]
 """Tells a provider the picture; raises ProviderDown where it does not answer."""
 
 
 class ProviderRegistry:
-    """The providers. `on_shared_cpus` hears the shared CPU list of whoever serves `cpu`."""
+    """The providers. `on_told` hears what each of them tells in its watch."""
 
-    def __init__(
-        self, handles: Iterable[ProviderHandle], on_shared_cpus: SharedCpusListener
-    ) -> None:
+    def __init__(self, handles: Iterable[ProviderHandle], on_told: WatchListener) -> None:
         self._handles = list(handles)
-        self._on_shared_cpus = on_shared_cpus
+        self._on_told = on_told
         self._watches: dict[str, asyncio.Task[None]] = {}
         self._strangers = asyncio.Event()
         self._changes = 0
@@ -151,8 +150,7 @@ class ProviderRegistry:
                         handle.instance_id = ""
                     if handle.is_new_to(event):
                         self._strangers.set()
-                    if event.HasField("shared_cpus"):
-                        await self._on_shared_cpus(event.shared_cpus)
+                    await self._on_told(handle, event)
                     self._note_change()
             except aio.AioRpcError as error:
                 handle.last_error = f"{error.code().name}: {error.details()}"

@@ -37,6 +37,7 @@ class AdmitRequest(_message.Message):
     PREEMPTED_POD_UIDS_FIELD_NUMBER: _builtins.int
     CAN_READ_NODE_FIELD_NUMBER: _builtins.int
     FRESH_NODE_FIELD_NUMBER: _builtins.int
+    NEEDS_NODE_FIELD_NUMBER: _builtins.int
     operation: _types_pb2.Operation.ValueType
     """What is asked."""
     owner: _builtins.str
@@ -49,6 +50,10 @@ class AdmitRequest(_message.Message):
     """The caller can read the Node object anew. Where node affinity alone stands in the way, the
     answer is then VERDICT_DEFERRED with reason `FreshNodeNeeded`: the caller reads it and asks
     again at once with fresh_node, or without both where it cannot be read.
+    """
+    needs_node: _builtins.bool
+    """The caller sets the Node object by SetNode: while none is known no decision is made, and the
+    answer is FAILED_PRECONDITION on `node`. So a restart of the service is never overlooked.
     """
     @_builtins.property
     def pod(self) -> _core_pb2.Pod:
@@ -82,10 +87,11 @@ class AdmitRequest(_message.Message):
         preempted_pod_uids: _abc.Iterable[_builtins.str] | None = ...,
         can_read_node: _builtins.bool = ...,
         fresh_node: _core_pb2.Node | None = ...,
+        needs_node: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["fresh_node", b"fresh_node", "pod", b"pod"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["can_read_node", b"can_read_node", "dry_run", b"dry_run", "explain", b"explain", "fresh_node", b"fresh_node", "operation", b"operation", "other_pods", b"other_pods", "owner", b"owner", "pod", b"pod", "preempted_pod_uids", b"preempted_pod_uids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["can_read_node", b"can_read_node", "dry_run", b"dry_run", "explain", b"explain", "fresh_node", b"fresh_node", "needs_node", b"needs_node", "operation", b"operation", "other_pods", b"other_pods", "owner", b"owner", "pod", b"pod", "preempted_pod_uids", b"preempted_pod_uids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -578,6 +584,7 @@ class ListAdmissionsResponse(_message.Message):
     ADMISSIONS_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
     SHARED_CPUS_FIELD_NUMBER: _builtins.int
+    UNHEALTHY_DEVICES_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """The revision of the list."""
     shared_cpus: _builtins.str
@@ -586,16 +593,21 @@ class ListAdmissionsResponse(_message.Message):
     def admissions(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.AdmissionRecord]:
         """The pods, in order of admission."""
 
+    @_builtins.property
+    def unhealthy_devices(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.UnhealthyDevice]:
+        """Devices that these pods hold and that are not healthy."""
+
     def __init__(
         self,
         *,
         admissions: _abc.Iterable[_types_pb2.AdmissionRecord] | None = ...,
         revision: _builtins.int = ...,
         shared_cpus: _builtins.str = ...,
+        unhealthy_devices: _abc.Iterable[_types_pb2.UnhealthyDevice] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["admissions", b"admissions", "revision", b"revision", "shared_cpus", b"shared_cpus"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["admissions", b"admissions", "revision", b"revision", "shared_cpus", b"shared_cpus", "unhealthy_devices", b"unhealthy_devices"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -634,6 +646,7 @@ class WatchAssignmentsResponse(_message.Message):
     CHANGED_FIELD_NUMBER: _builtins.int
     RELEASED_FIELD_NUMBER: _builtins.int
     SHARED_CPUS_FIELD_NUMBER: _builtins.int
+    UNHEALTHY_DEVICES_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """The revision of the event."""
@@ -657,6 +670,12 @@ class WatchAssignmentsResponse(_message.Message):
     def shared_cpus(self) -> Global___SharedCpus:
         """The CPUs of containers without exclusive CPUs changed."""
 
+    @_builtins.property
+    def unhealthy_devices(self) -> _types_pb2.UnhealthyDevices:
+        """The devices that are held and not healthy are these now, all of them. A watch is told so at
+        its beginning, also where it is resumed, and at every change; under the revision so far.
+        """
+
     def __init__(
         self,
         *,
@@ -665,13 +684,14 @@ class WatchAssignmentsResponse(_message.Message):
         changed: _types_pb2.AdmissionRecord | None = ...,
         released: Global___Released | None = ...,
         shared_cpus: Global___SharedCpus | None = ...,
+        unhealthy_devices: _types_pb2.UnhealthyDevices | None = ...,
         revision: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["changed", b"changed", "event", b"event", "existing", b"existing", "released", b"released", "shared_cpus", b"shared_cpus", "synced", b"synced"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["changed", b"changed", "event", b"event", "existing", b"existing", "released", b"released", "shared_cpus", b"shared_cpus", "synced", b"synced", "unhealthy_devices", b"unhealthy_devices"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed", b"changed", "event", b"event", "existing", b"existing", "released", b"released", "revision", b"revision", "shared_cpus", b"shared_cpus", "synced", b"synced"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed", b"changed", "event", b"event", "existing", b"existing", "released", b"released", "revision", b"revision", "shared_cpus", b"shared_cpus", "synced", b"synced", "unhealthy_devices", b"unhealthy_devices"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["existing", "synced", "changed", "released", "shared_cpus"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["existing", "synced", "changed", "released", "shared_cpus", "unhealthy_devices"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 

@@ -1867,6 +1867,7 @@ class WatchResponse(_message.Message):
     RESOURCES_FIELD_NUMBER: _builtins.int
     SHARED_CPUS_FIELD_NUMBER: _builtins.int
     FITTED_FIELD_NUMBER: _builtins.int
+    UNHEALTHY_DEVICES_FIELD_NUMBER: _builtins.int
     instance_id: _builtins.str
     """The process that answers."""
     revision: _builtins.int
@@ -1881,6 +1882,10 @@ class WatchResponse(_message.Message):
     def resources(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Resources that it serves now."""
 
+    @_builtins.property
+    def unhealthy_devices(self) -> _types_pb2.UnhealthyDevices:
+        """Devices that pods hold and that are not healthy; unset for providers of other resources."""
+
     def __init__(
         self,
         *,
@@ -1889,10 +1894,11 @@ class WatchResponse(_message.Message):
         resources: _abc.Iterable[_builtins.str] | None = ...,
         shared_cpus: _builtins.str | None = ...,
         fitted: _builtins.int = ...,
+        unhealthy_devices: _types_pb2.UnhealthyDevices | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_shared_cpus", b"_shared_cpus", "shared_cpus", b"shared_cpus"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_shared_cpus", b"_shared_cpus", "shared_cpus", b"shared_cpus", "unhealthy_devices", b"unhealthy_devices"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_shared_cpus", b"_shared_cpus", "fitted", b"fitted", "instance_id", b"instance_id", "resources", b"resources", "revision", b"revision", "shared_cpus", b"shared_cpus"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_shared_cpus", b"_shared_cpus", "fitted", b"fitted", "instance_id", b"instance_id", "resources", b"resources", "revision", b"revision", "shared_cpus", b"shared_cpus", "unhealthy_devices", b"unhealthy_devices"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__shared_cpus: _TypeAlias = _typing.Literal["shared_cpus"]  # noqa: Y015
     _WhichOneofArgType__shared_cpus: _TypeAlias = _typing.Literal["_shared_cpus", b"_shared_cpus"]  # noqa: Y015

@@ -697,6 +697,68 @@ class DeviceAllocation(_message.Message):
 Global___DeviceAllocation: _TypeAlias = DeviceAllocation  # noqa: Y015
 
 @_typing.final
+class UnhealthyDevices(_message.Message):
+    """The devices that containers hold and that are not healthy. Every other device that is held is."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEVICES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def devices(self) -> _containers.RepeatedCompositeFieldContainer[Global___UnhealthyDevice]:
+        """By pod, container, resource and id."""
+
+    def __init__(
+        self,
+        *,
+        devices: _abc.Iterable[Global___UnhealthyDevice] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["devices", b"devices"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnhealthyDevices: _TypeAlias = UnhealthyDevices  # noqa: Y015
+
+@_typing.final
+class UnhealthyDevice(_message.Message):
+    """A device that a container holds and that is not healthy."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POD_UID_FIELD_NUMBER: _builtins.int
+    CONTAINER_FIELD_NUMBER: _builtins.int
+    RESOURCE_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    HEALTH_FIELD_NUMBER: _builtins.int
+    pod_uid: _builtins.str
+    """Pod UID."""
+    container: _builtins.str
+    """Container name."""
+    resource: _builtins.str
+    """Extended resource name."""
+    id: _builtins.str
+    """Device id."""
+    health: _builtins.str
+    """`Unhealthy` as its plugin says, or `Unknown` where no plugin lists it at present."""
+    def __init__(
+        self,
+        *,
+        pod_uid: _builtins.str = ...,
+        container: _builtins.str = ...,
+        resource: _builtins.str = ...,
+        id: _builtins.str = ...,
+        health: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["container", b"container", "health", b"health", "id", b"id", "pod_uid", b"pod_uid", "resource", b"resource"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnhealthyDevice: _TypeAlias = UnhealthyDevice  # noqa: Y015
+
+@_typing.final
 class ContainerAllocation(_message.Message):
     """What one container was given."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from numalign.device.engine import DeviceEngine, build_engine
+from numalign.device.health import known_at_present
 from numalign.device.inventory import (
     Device,
     Inventory,
@@ -34,7 +35,9 @@ GPU = "example.com/gpu"
 NIC = "example.com/nic"
 
 KUBELET = DeviceStrategies(allocate_in_place=True, store_lazily=True)
-SAFE = DeviceStrategies(allocate_in_place=False, ready_after_allocation=True)
+SAFE = DeviceStrategies(
+    allocate_in_place=False, ready_after_allocation=True, health_of=known_at_present
+)
 
 T = TypeVar("T")
 

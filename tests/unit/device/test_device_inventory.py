@@ -17,7 +17,6 @@ from numalign.device.inventory import (
     list_received,
     plugin_disconnected,
     plugin_registered,
-    reported_healthy,
     restored,
 )
 from numalign.device.metrics import resource_numbers
@@ -149,14 +148,6 @@ def test_a_restored_resource_shows_zero_at_once() -> None:
     numbers = capacity(restored(Inventory(), [GPU]), 1.0)
 
     assert (numbers.capacity, numbers.allocatable) == ({GPU: 0}, {GPU: 0})
-
-
-def test_status_calls_unknown_devices_healthy() -> None:
-    known = inventory({GPU: (device("a", 0), device("b", 0, health="Sick"))})
-
-    assert reported_healthy(known, GPU, ids("a")[0])
-    assert not reported_healthy(known, GPU, ids("b")[0])
-    assert reported_healthy(known, GPU, ids("nobody")[0])
 
 
 def test_numbers_cover_reported_and_used_resources() -> None:

@@ -29,7 +29,9 @@ from tests.unit.device.device_world import (
 from numalign.device.capacity import STOP_GRACE_SECONDS, capacity
 from numalign.device.engine import DeviceEngine, build_engine
 from numalign.device.errors import ContainerNotPrepared, DeviceFault
+from numalign.device.health import last_reported
 from numalign.device.inventory import (
+    HEALTHY,
     Device,
     Inventory,
     PluginOptions,
@@ -37,7 +39,6 @@ from numalign.device.inventory import (
     list_received,
     plugin_disconnected,
     plugin_registered,
-    reported_healthy,
 )
 from numalign.device.ports import EmptyAllocation, PluginError
 from numalign.device.state import DeviceState
@@ -245,7 +246,7 @@ def test_t13_the_message_counts_after_reuse() -> None:
 def test_t14_status_still_says_healthy_after_a_disconnect() -> None:
     known = plugin_disconnected(inventory({GPU: (device("a", 0),)}), GPU, now=1.0)
 
-    assert reported_healthy(known, GPU, ids("a")[0])
+    assert last_reported(known, GPU, ids("a")[0]) == HEALTHY
 
 
 def test_t15_a_vanishing_device_is_no_health_change_but_its_return_is() -> None:

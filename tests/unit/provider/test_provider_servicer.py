@@ -42,6 +42,9 @@ class ListBooks:
     ) -> hp.GetAllocatableResourcesResponse:
         return hp.GetAllocatableResourcesResponse(cpus=str(CpuSet.of(range(8))))
 
+    def unhealthy_message(self, state: State) -> None:
+        """Nothing: these are no devices."""
+
 
 class Served:
     """A ledger behind a stub."""

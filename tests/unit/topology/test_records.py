@@ -54,6 +54,7 @@ def told(event: ad.WatchAssignmentsResponse) -> str:
         "changed": event.changed.pod_uid,
         "released": event.released.pod_uid,
         "shared_cpus": event.shared_cpus.cpus,
+        "unhealthy_devices": ",".join(d.id for d in event.unhealthy_devices.devices),
     }.get(str(kind), "")
     return f"{kind} {what}@{event.revision}"
 
@@ -162,3 +163,45 @@ async def test_containers_are_forgotten_one_by_one(tmp_path: Path) -> None:
         await records.remove_container("id")
         await records.remove_container("id")
         assert records.containers() == ()
+
+
+def sick(*ids: str) -> pb.UnhealthyDevices:
+    return pb.UnhealthyDevices(devices=[pb.UnhealthyDevice(id=id_) for id_ in ids])
+
+
+async def test_health_is_told_at_the_beginning_and_at_every_change(tmp_path: Path) -> None:
+    async with records_in(tmp_path) as records:
+        await records.admit(admitted("a"))
+        records.note_health(sick("g0"))
+        events = asyncio.ensure_future(seen(records, 0, 5))
+        await asyncio.sleep(0)
+        records.note_health(sick("g0"))
+        records.note_health(sick())
+        await asyncio.sleep(0)
+        await records.admit(admitted("b"))
+        assert await events == [
+            "existing a@1",
+            "unhealthy_devices g0@1",
+            "synced @1",
+            "unhealthy_devices @1",
+            "changed b@2",
+        ]
+
+
+async def test_health_is_told_to_a_watch_that_goes_on(tmp_path: Path) -> None:
+    async with records_in(tmp_path) as records:
+        await records.admit(admitted("a"))
+        await records.admit(admitted("b"))
+        records.note_health(sick("g0"))
+        assert await seen(records, 1, 2) == ["changed b@2", "unhealthy_devices g0@2"]
+        assert await seen(records, 2, 1) == ["unhealthy_devices g0@2"]
+
+
+async def test_changes_of_health_push_no_change_out_of_the_history(tmp_path: Path) -> None:
+    async with records_in(tmp_path) as records:
+        await records.admit(admitted("a"))
+        await records.admit(admitted("b"))
+        for number in range(10):
+            records.note_health(sick(str(number)))
+        assert records.revision == 2
+        assert await seen(records, 1, 2) == ["changed b@2", "unhealthy_devices 9@2"]

@@ -16,8 +16,8 @@ from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import types_pb2 as pb
 
 
-async def unheard(cpus: str) -> None:
-    """Nobody listens to the shared CPUs."""
+async def unheard(handle: ProviderHandle, told: hp.WatchResponse) -> None:
+    """Nobody listens."""
 
 
 async def introduce(handle: ProviderHandle) -> None:
@@ -78,17 +78,17 @@ async def test_outcomes_are_delivered_before_the_next_admission() -> None:
 
 
 async def test_a_watch_hears_of_restarts_and_shared_cpus() -> None:
-    heard: list[str] = []
+    heard: list[tuple[str, str]] = []
 
-    async def hear(cpus: str) -> None:
-        heard.append(cpus)
+    async def hear(handle: ProviderHandle, told: hp.WatchResponse) -> None:
+        heard.append((handle.name, told.shared_cpus))
 
     provider = FakeProvider("p")
     handle = handle_to(provider)
     registry = ProviderRegistry([handle], hear)
     registry.watch_all()
     try:
-        await until(lambda: heard == ["0-3"])
+        await until(lambda: heard == [("p", "0-3")])
         assert handle.resources == ("example.com/p",)
         assert handle.instance_id == "p-1"
         provider.restart()

@@ -103,8 +103,9 @@ async def test_a_granted_resize_is_recorded(tmp_path: Path, mode: str) -> None:
         before = await record(node)
         answer = await resize(node, pod(container("c", "2", "3Gi")))
         after = await record(node)
-        await watching.read()
-        changed = await watching.read()
+        changed = await anext(
+            event async for event in watching if event.changed.revision > before.revision
+        )
         watching.cancel()
         assert await node.faults() == []
     async with opened(tmp_path, mode=mode) as node:
@@ -116,7 +117,6 @@ async def test_a_granted_resize_is_recorded(tmp_path: Path, mode: str) -> None:
     assert requests(after.resources) == {"c": {"cpu": "2", "memory": "3Gi"}}
     assert answer.resources == after.resources
     assert after.revision == answer.revision > before.revision
-    assert isinstance(changed, ad.WatchAssignmentsResponse)
     assert changed.changed == after
     assert restarted == after
 

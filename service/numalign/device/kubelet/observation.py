@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from numalign.device.inventory import (
     HEALTHY,
+    UNHEALTHY,
     WITHOUT_TOPOLOGY,
     Device,
     Endpoint,
@@ -21,9 +22,6 @@ from numalign.device.kubelet.values import PodKey, ToldDevice, ToldPod
 from numalign.device.state import DeviceRecord
 from numalign.model.ids import DeviceId
 from numalign.provider.values import ContainerEdits
-
-UNHEALTHY = "Unhealthy"
-"""The health of a device that is held and cannot be given out any more."""
 
 
 @dataclass(frozen=True, slots=True)
