@@ -1,0 +1,1 @@
+"""Everything that is said to an API server: lists and watches, statuses, mirror pods, the node."""

@@ -1,0 +1,53 @@
+"""Where objects are found on an API server."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+PODS = "/api/v1/pods"
+NODES = "/api/v1/nodes"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+
+
+def pods_in(namespace: str) -> str:
+    """All pods of a namespace."""
+    return f"/api/v1/namespaces/{_part(namespace)}/pods"
+
+
+def pod(namespace: str, name: str) -> str:
+    """One pod."""
+    return f"{pods_in(namespace)}/{_part(name)}"
+
+
+def pod_status(namespace: str, name: str) -> str:
+    """The status of one pod."""
+    return f"{pod(namespace, name)}/status"
+
+
+def events_in(namespace: str) -> str:
+    """All events of a namespace."""
+    return f"/api/v1/namespaces/{_part(namespace)}/events"
+
+
+def event(namespace: str, name: str) -> str:
+    """One event."""
+    return f"{events_in(namespace)}/{_part(name)}"
+
+
+def node(name: str) -> str:
+    """One node."""
+    return f"{NODES}/{_part(name)}"
+
+
+def node_status(name: str) -> str:
+    """The status of one node."""
+    return f"{node(name)}/status"
+
+
+def lease(name: str) -> str:
+    """The lease of one node."""
+    return f"{LEASES}/{_part(name)}"
+
+
+def _part(text: str) -> str:
+    return quote(text, safe="")

@@ -1,0 +1,230 @@
+"""A real HTTP server that answers as an API server does, and fails as one can."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+from tests.integration.fake_api.store import Json, Problem, Store, event_of
+
+TOKEN = "s3cret"
+
+
+@dataclass(slots=True)
+class Faults:
+    """What goes wrong. `fail`: HTTP statuses of the next answers. `piece`: bytes that a watch
+    sends at a time, with a pause after each. `mute`: watches that begin say nothing."""
+
+    fail: list[int] = field(default_factory=list)
+    piece: int = 0
+    mute: bool = False
+    garbage: bytes = b""
+
+
+class FakeApiServer:
+    """Lists, watches, single objects, `status` sub-resources; bearer token required."""
+
+    def __init__(self) -> None:
+        self.store = Store()
+        self.faults = Faults()
+        self.requests: list[str] = []
+        self.url = ""
+        self.bookmark_every = 0.05
+        self.bookmarked = 0
+        self._watches: dict[asyncio.Event, web.Request] = {}
+        self._runner: web.AppRunner | None = None
+        self._port = 0
+        self.store.changed.append(self._wake)
+
+    async def start(self) -> None:
+        application = web.Application(middlewares=[self._answer])
+        for prefix in ("/api/v1", "/apis/{group}/v1"):
+            for scope in ("", "/namespaces/{namespace}"):
+                base = f"{prefix}{scope}/{{collection}}"
+                application.router.add_route("*", base, self._collection)
+                application.router.add_route("*", f"{base}/{{name}}", self._object)
+                application.router.add_route("*", f"{base}/{{name}}/status", self._object)
+        self._runner = web.AppRunner(application, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", self._port, reuse_address=True)
+        await site.start()
+        self._port = self._runner.addresses[0][1]
+        self.url = f"http://127.0.0.1:{self._port}"
+
+    async def stop(self) -> None:
+        """Nobody listens any more; what is kept stays for the next start."""
+        self.drop_watches()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    @property
+    def watching(self) -> int:
+        """How many watches are open."""
+        return len(self._watches)
+
+    def drop_watches(self) -> None:
+        """Cut the connections of all watches in the middle of whatever they say."""
+        for request in list(self._watches.values()):
+            if request.transport is not None:
+                request.transport.abort()
+
+    def kubeconfig(self, path: Path, token: str = TOKEN) -> Path:
+        """A kubeconfig for this server, written to `path`."""
+        path.write_text(
+            json.dumps(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Config",
+                    "current-context": "fake",
+                    "contexts": [{"name": "fake", "context": {"cluster": "c", "user": "u"}}],
+                    "clusters": [{"name": "c", "cluster": {"server": self.url}}],
+                    "users": [{"name": "u", "user": {"token": token}}],
+                }
+            ),
+            encoding="utf-8",
+        )
+        return path
+
+    @web.middleware
+    async def _answer(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        self.requests.append(f"{request.method} {request.path_qs}")
+        if self.faults.fail:
+            return _refusal(Problem(self.faults.fail.pop(0), "Injected", "as the test wants"))
+        if request.headers.get("Authorization") != f"Bearer {TOKEN}":
+            return _refusal(Problem(401, "Unauthorized"))
+        try:
+            answer: web.StreamResponse = await handler(request)
+        except Problem as problem:
+            return _refusal(problem)
+        return answer
+
+    def _wake(self) -> None:
+        for watch in self._watches:
+            watch.set()
+
+    async def _collection(self, request: web.Request) -> web.StreamResponse:
+        collection, namespace = _place(request)
+        if request.method == "POST":
+            made = self.store.create(collection, namespace, await request.json())
+            return web.json_response(made, status=201)
+        if request.query.get("watch") == "true":
+            return await self._watch(request, collection)
+        return web.json_response(self._list(request, collection))
+
+    async def _object(self, request: web.Request) -> web.StreamResponse:
+        collection, namespace = _place(request)
+        name = request.match_info["name"]
+        part = "status" if request.path.endswith("/status") else ""
+        match request.method:
+            case "GET":
+                answer = self.store.get(collection, namespace, name)
+            case "PUT":
+                answer = self.store.update(collection, namespace, name, await request.json())
+            case "PATCH":
+                assert request.content_type == "application/strategic-merge-patch+json"
+                patch = await request.json()
+                answer = self.store.patch(collection, namespace, name, patch, part=part)
+            case "DELETE":
+                answer = self.store.delete(collection, namespace, name, await request.json())
+            case method:
+                raise Problem(405, "MethodNotAllowed", method)
+        return web.json_response(answer)
+
+    def _list(self, request: web.Request, collection: str) -> Json:
+        selector = request.query.get("fieldSelector", "")
+        items = self.store.all(collection, selector)
+        first = int(request.query.get("continue", 0))
+        beyond = first + int(request.query.get("limit", len(items) or 1))
+        metadata: Json = {"resourceVersion": str(self.store.version)}
+        if beyond < len(items):
+            metadata["continue"] = str(beyond)
+        return {"kind": "List", "metadata": metadata, "items": items[first:beyond]}
+
+    async def _watch(self, request: web.Request, collection: str) -> web.StreamResponse:
+        version = int(request.query["resourceVersion"])
+        selector = request.query.get("fieldSelector", "")
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        response.enable_chunked_encoding()
+        await response.prepare(request)
+        more = asyncio.Event()
+        self._watches[more] = request
+        try:
+            async with asyncio.timeout(int(request.query["timeoutSeconds"])):
+                await self._send_events(response, more, collection, selector, version)
+        except (TimeoutError, ConnectionError):
+            pass
+        finally:
+            del self._watches[more]
+        return response
+
+    async def _send_events(
+        self,
+        response: web.StreamResponse,
+        more: asyncio.Event,
+        collection: str,
+        selector: str,
+        version: int,
+    ) -> None:
+        if self.faults.mute:
+            await asyncio.Event().wait()
+        while True:
+            more.clear()
+            if version < self.store.oldest:
+                gone = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
+                await self._send(response, {"type": "ERROR", "object": gone})
+                return
+            for change in [c for c in self.store.history if c.version > version]:
+                version = change.version
+                event = event_of(change, selector) if change.collection == collection else None
+                if event is not None:
+                    await self._send(response, event)
+            if self.faults.garbage:
+                garbage, self.faults.garbage = self.faults.garbage, b""
+                await response.write(garbage)
+            try:
+                await asyncio.wait_for(more.wait(), self.bookmark_every)
+            except TimeoutError:
+                bookmark = {"metadata": {"resourceVersion": str(self.store.version)}}
+                await self._send(response, {"type": "BOOKMARK", "object": bookmark})
+                version = self.bookmarked = self.store.version
+
+    async def _send(self, response: web.StreamResponse, event: Json) -> None:
+        line = json.dumps(event).encode() + b"\n"
+        piece = self.faults.piece or len(line)
+        for start in range(0, len(line), piece):
+            await response.write(line[start : start + piece])
+            if self.faults.piece:
+                await asyncio.sleep(0.002)
+
+
+def _place(request: web.Request) -> tuple[str, str]:
+    return request.match_info["collection"], request.match_info.get("namespace", "")
+
+
+def _refusal(problem: Problem) -> web.Response:
+    body = {
+        "kind": "Status",
+        "status": "Failure",
+        "code": problem.status,
+        "reason": problem.reason,
+        "message": str(problem),
+    }
+    return web.json_response(body, status=problem.status)
+
+
+@asynccontextmanager
+async def fake_api_server() -> AsyncIterator[FakeApiServer]:
+    """A server that listens inside of the block."""
+    server = FakeApiServer()
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop()
