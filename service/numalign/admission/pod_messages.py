@@ -22,9 +22,14 @@ from numalign.admission.handlers.node_view import NodeView, Taint
 from numalign.errors import InvalidInput
 from numalign.kube.core.v1 import core_pb2
 from numalign.kube.violations import invalid
-from numalign.kubelet_files.allocation_checkpoint import ClaimReference
+from numalign.kubelet_files.allocation_checkpoint import (
+    AllocatedResources,
+    ClaimReference,
+    PodAllocation,
+)
 from numalign.model.pod import Pod
 from numalign.model.quantity import Quantity, QuantitySyntaxError
+from numalign.v1 import types_pb2 as pb
 
 _ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - the API's word for every address, nothing is bound to it
 _RESIZE_PENDING, _INFEASIBLE = "PodResizePending", "Infeasible"
@@ -120,6 +125,30 @@ def resize_status(status: core_pb2.PodStatus) -> ResizeStatus:
             condition.type == _RESIZE_PENDING and condition.reason == _INFEASIBLE
             for condition in status.conditions
         ),
+    )
+
+
+def allocation_from_message(resources: pb.PodResources, pod: AdmitPod) -> PodAllocation:
+    """What a pod is allocated, as a record or an answer tells it; claims are those of `pod`.
+
+    Claims never change, so the record leaves them out. Raises InvalidInput for amounts that
+    are none.
+    """
+    return PodAllocation(
+        containers={
+            entry.container: AllocatedResources(
+                requests=_quantities(entry.amounts.requests, entry.container),
+                limits=_quantities(entry.amounts.limits, entry.container),
+                claims=pod.claims.get(entry.container, ()),
+            )
+            for entry in resources.containers
+        },
+        pod_level=AllocatedResources(
+            requests=_quantities(resources.pod.requests, "pod"),
+            limits=_quantities(resources.pod.limits, "pod"),
+        )
+        if resources.HasField("pod")
+        else None,
     )
 
 
@@ -220,12 +249,14 @@ def _restarts_on_memory(container: core_pb2.Container) -> bool:
 
 def _amounts(amounts: Mapping[str, core_pb2.Quantity], path: str, key: str) -> dict[str, Quantity]:
     """Amounts as they stand: how the API limits them is not checked again."""
+    return _quantities({name: amount.string for name, amount in amounts.items()}, f"{path}{key}")
+
+
+def _quantities(amounts: Mapping[str, str], path: str) -> dict[str, Quantity]:
     read: dict[str, Quantity] = {}
-    for name, amount in amounts.items():
+    for name, text in amounts.items():
         try:
-            read[name] = Quantity.parse(amount.string)
+            read[name] = Quantity.parse(text)
         except QuantitySyntaxError as error:
-            raise InvalidInput(
-                invalid(f"{path}{key}[{name}]", amount.string, str(error))
-            ) from error
+            raise InvalidInput(invalid(f"{path}[{name}]", text, str(error))) from error
     return read

@@ -85,47 +85,71 @@ def evaluated(
     """
     if not sources_ready:
         return Evaluated(state=state)
-    pending, in_progress = dict(state.pending), dict(state.in_progress)
-    allocations = dict(state.allocations)
-    left: list[str] = []
     events: list[ResizeEvent] = []
     synced: list[str] = []
     for uid in state.queue:
         pod = pods.get(uid)
-        if pod is None:
+        if pod is None or not is_pending(state, pod, resize):
+            state = settled(state, uid)
             continue
-        allocation = allocations.get(uid)
-        if not overlaid(pod, allocation, resize)[1]:
-            pending.pop(uid, None)
-            continue
-        others = _shown(pods.values(), uid, allocations, resize)
-        verdict = ask(pod, others, allocation)
-        synced.append(uid)
-        if verdict.admit:
-            allocations[uid] = allocation_of(pod, resize)
-            pending.pop(uid, None)
-            in_progress[uid] = ResizeCondition(
-                type=IN_PROGRESS, generation=pod.generation, since=now
-            )
-            events.append(started_event(pod))
-            continue
-        before = pending.get(uid)
-        condition = _pending(pod, verdict, before, now)
-        pending[uid] = condition
-        if condition.reason == DEFERRED:
-            left.append(uid)
-        if before is None or (before.reason, before.generation) != (
-            condition.reason,
-            condition.generation,
-        ):
-            events.append(pending_event(pod, condition, verdict.reason))
-    return Evaluated(
-        state=ResizeState(
-            queue=tuple(left), pending=pending, in_progress=in_progress, allocations=allocations
-        ),
-        events=tuple(events),
-        synced=tuple(synced),
+        allocation = state.allocations.get(uid)
+        others = _shown(pods.values(), uid, state.allocations, resize)
+        outcome = answered(state, pod, ask(pod, others, allocation), now, resize)
+        state = outcome.state
+        events += outcome.events
+        synced += outcome.synced
+    return Evaluated(state=state, events=tuple(events), synced=tuple(synced))
+
+
+def is_pending(state: ResizeState, pod: AdmitPod, resize: ResizeGates) -> bool:
+    """Whether the pod wants something else than it is allocated (RES-1)."""
+    return overlaid(pod, state.allocations.get(pod.uid), resize)[1]
+
+
+def settled(state: ResizeState, uid: str) -> ResizeState:
+    """The state without a resize that there is nothing to do about any more (RES-3).
+
+    The pod is gone, or wants what it is allocated.
+    """
+    return replace(state, queue=_without(state.queue, uid), pending=_less(state.pending, uid))
+
+
+def answered(
+    state: ResizeState, pod: AdmitPod, verdict: Verdict, now: float, resize: ResizeGates
+) -> Evaluated:
+    """What the chain's answer to one pending resize changes (RES-3, RSZ-6).
+
+    Granted, the pod is allocated what it wants. Infeasible, it waits no longer; refused for any
+    other reason, it stays in the queue. There is an event where that is news.
+    """
+    uid = pod.uid
+    if verdict.admit:
+        condition = ResizeCondition(type=IN_PROGRESS, generation=pod.generation, since=now)
+        granted = replace(
+            settled(state, uid),
+            in_progress={**state.in_progress, uid: condition},
+            allocations={**state.allocations, uid: allocation_of(pod, resize)},
+        )
+        return Evaluated(state=granted, events=(started_event(pod),), synced=(uid,))
+    before = state.pending.get(uid)
+    condition = _pending(pod, verdict, before, now)
+    refused = replace(state, pending={**state.pending, uid: condition})
+    if condition.reason == INFEASIBLE:
+        refused = replace(refused, queue=_without(state.queue, uid))
+    is_news = before is None or (before.reason, before.generation) != (
+        condition.reason,
+        condition.generation,
     )
+    events = (pending_event(pod, condition, verdict.reason),) if is_news else ()
+    return Evaluated(state=refused, events=events, synced=(uid,))
+
+
+def _without(queue: Sequence[str], uid: str) -> tuple[str, ...]:
+    return tuple(other for other in queue if other != uid)
+
+
+def _less(conditions: Mapping[str, ResizeCondition], uid: str) -> Mapping[str, ResizeCondition]:
+    return {other: condition for other, condition in conditions.items() if other != uid}
 
 
 def _pending(

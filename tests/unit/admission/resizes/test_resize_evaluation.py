@@ -9,11 +9,15 @@ from tests.unit.admission.handlers.admit_pods import pod
 from numalign.admission.handlers.admit_pod import AdmitPod
 from numalign.admission.handlers.allocation import ResizeGates, allocation_of
 from numalign.admission.handlers.verdict import ADMITTED, Verdict, rejected
-from numalign.admission.resizes.evaluation import (
+from numalign.admission.resizes import (
     Evaluated,
+    ResizeEvent,
     ResizeState,
+    answered,
     evaluated,
+    is_pending,
     queued,
+    settled,
 )
 from numalign.kubelet_files.allocation_checkpoint import PodAllocation
 from numalign.model.feature_gates import FeatureGates
@@ -139,3 +143,32 @@ def test_others_are_shown_as_admitted() -> None:
     evaluated(state, pods, ask, 0, _RESIZE)
 
     assert [other.pod for other in seen] == [pod("b", requests={"cpu": "1"}).pod]
+
+
+def test_an_answer_at_a_time_gives_what_an_evaluation_gives() -> None:
+    """RES-3: whoever asks the chain elsewhere takes its answers over one by one."""
+    pods = {p.uid: p for p in (_desired("a", "2"), _desired("b", "3"))}
+    state = _queue(_state("a", "b"), pods)
+    for verdict in (_DEFERRED, _INFEASIBLE, ADMITTED):
+        after = state
+        events: list[ResizeEvent] = []
+        synced: list[str] = []
+        for uid in state.queue:
+            outcome = answered(after, pods[uid], verdict, 7, _RESIZE)
+            after = outcome.state
+            events += outcome.events
+            synced += outcome.synced
+
+        whole = _evaluated(state, pods, verdict, 7)
+        assert whole == Evaluated(state=after, events=tuple(events), synced=tuple(synced))
+
+
+def test_what_there_is_nothing_to_do_about_leaves_the_queue() -> None:
+    """RES-1, RES-3."""
+    pods = {p.uid: p for p in (_desired("a", "2"), _desired("b", "1"))}
+    state = _evaluated(_queue(_state("a", "b"), pods), pods, _DEFERRED).state
+
+    assert [uid for uid in pods if is_pending(state, pods[uid], _RESIZE)] == ["uid-a"]
+    assert state.queue == ("uid-a",)
+    left = settled(state, "uid-a")
+    assert (left.queue, left.pending) == ((), {})
