@@ -9,7 +9,11 @@ import click
 from numalign.cli.lazy_group import LazyGroup
 from numalign.cli.options import examples, output_option
 
-_LAZY: dict[str, tuple[str, str]] = {}
+_COMMANDS = "numalign_agent.cli"
+
+_LAZY: dict[str, tuple[str, str]] = {
+    "nri": (f"{_COMMANDS}.nri:nri", "Pin containers through the container runtime."),
+}
 
 
 class _Commands(LazyGroup):

@@ -24,15 +24,24 @@ def load_settings(path: Path | None, overrides: Overrides) -> AgentSettings:
 
     Raises ConfigError naming every problem; an override is checked as the file is.
     """
-    document: dict[str, object] = load_document(path)
-    for keys, value in overrides.items():
-        document = _with(document, keys, value)
+    document = document_with(path, overrides)
     defaults = AgentDefaults(
         hostname=socket.gethostname(),
         directories=default_directories(os.environ, os.geteuid() == 0),
         base_directory=Path.cwd() if path is None else path.absolute().parent,
     )
     return read_settings(document, defaults)
+
+
+def document_with(path: Path | None, overrides: Overrides) -> dict[str, object]:
+    """The document at `path` (None: an empty one), with `overrides` on top.
+
+    Raises ConfigError for a file that cannot be read.
+    """
+    document: dict[str, object] = load_document(path)
+    for keys, value in overrides.items():
+        document = _with(document, keys, value)
+    return document
 
 
 def _with(

@@ -1,0 +1,1 @@
+"""What the runtime is to be told: pure functions over values."""

@@ -1,0 +1,1 @@
+"""Where the plugin learns the spec of a pod: a runtime does not tell it."""

@@ -1,0 +1,27 @@
+"""Pod specs from the API server, one pod at a time."""
+
+from __future__ import annotations
+
+from numalign_agent.nri.api_server import ApiFailed, ApiServer
+from numalign_agent.nri.pod_specs.port import PodDocument, SourceFailed, Wanted
+
+
+class ApiSpecs:
+    """Reads a pod by its name; a static pod is found by its mirror, which has another uid."""
+
+    name = "api"
+
+    def __init__(self, api: ApiServer) -> None:
+        self._api = api
+
+    async def find(self, wanted: Wanted) -> PodDocument | None:
+        """The pod as the API has it. Raises SourceFailed."""
+        try:
+            document = await self._api.read_pod(wanted.namespace, wanted.name)
+        except ApiFailed as error:
+            raise SourceFailed(str(error)) from error
+        # Of the same name there may be another pod: the next of its StatefulSet, for one.
+        return document if document is not None and wanted.is_shown_by(document) else None
+
+    async def close(self) -> None:
+        """The API server is closed by whoever has opened it."""

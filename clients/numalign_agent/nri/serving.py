@@ -1,0 +1,109 @@
+"""Running the plugin as a process: from the configuration to its end by a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from importlib.metadata import version
+from pathlib import Path
+
+from numalign.telemetry.logs import configure_logs, get_logger
+from numalign.telemetry.metrics import Metrics
+from numalign_agent.config.loading import Overrides, document_with, load_settings
+from numalign_agent.config.settings import AgentSettings
+from numalign_agent.nri.admission import Admission
+from numalign_agent.nri.api_server import ApiServer
+from numalign_agent.nri.metrics import NRI
+from numalign_agent.nri.plugin import Plugin
+from numalign_agent.nri.pod_specs.api import ApiSpecs
+from numalign_agent.nri.pod_specs.kubelet import KubeletSpecs
+from numalign_agent.nri.pod_specs.manifests import ManifestSpecs
+from numalign_agent.nri.pod_specs.port import FirstOf, PodSpecs
+from numalign_agent.nri.second_owner import SecondOwnerCheck
+from numalign_agent.nri.settings import NriSettings, nri_settings
+
+_OWNERSHIP = "nri-containers.json"
+_STOP = (signal.SIGTERM, signal.SIGINT)
+
+_log = get_logger("nri")
+
+
+def serve(config: Path | None, overrides: Overrides) -> None:
+    """Run the plugin until SIGTERM or SIGINT.
+
+    `overrides` replace values of the file at `config`, by the path of their keys. Raises
+    ConfigError naming every mistake, and StartError where a second owner is not tolerated.
+    """
+    agent = load_settings(config, overrides)
+    settings = nri_settings(document_with(config, overrides))
+    configure_logs(agent.log_format, agent.log_level)
+    asyncio.run(_run(agent, settings))
+
+
+async def _run(agent: AgentSettings, settings: NriSettings) -> None:
+    _log.info("starting", service="nri", version=version("numalign"), owner=settings.owner)
+    async with Metrics(NRI, enabled=settings.address is not None) as metrics:
+        second_owner = SecondOwnerCheck(settings.second_owner, settings.host_root, metrics)
+        await second_owner.refuse_start()
+        if settings.address is not None:
+            port = metrics.serve(settings.address.host, settings.address.port)
+            _log.info("metrics served", host=settings.address.host, port=port)
+        api = None if agent.api is None else ApiServer(agent.api.kubeconfig, agent.api.context)
+        specs = FirstOf(_specs(agent, api))
+        admission = Admission.at(agent.admission_socket, settings.owner)
+        plugin = Plugin(
+            admission=admission,
+            specs=specs,
+            api=api,
+            metrics=metrics,
+            settings=settings,
+            node_name=agent.node_name,
+            cgroup_root=settings.host_root / "sys/fs/cgroup",
+            ownership_file=agent.admission_socket.parent / _OWNERSHIP,
+        )
+        try:
+            await _until_signal(plugin, second_owner)
+        finally:
+            await admission.close()
+            await specs.close()
+            if api is not None:
+                await api.close()
+    _log.info("stopped", service="nri")
+
+
+async def _until_signal(plugin: Plugin, second_owner: SecondOwnerCheck) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in _STOP:
+        loop.add_signal_handler(number, stop.set)
+    running = {
+        asyncio.create_task(plugin.run()),
+        asyncio.create_task(second_owner.run()),
+    }
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        done, _ = await asyncio.wait({*running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in (*running, stopping):
+            task.cancel()
+        await asyncio.gather(*running, stopping, return_exceptions=True)
+
+
+def _specs(agent: AgentSettings, api: ApiServer | None) -> list[PodSpecs]:
+    """The sources, the nearest first."""
+    found: list[PodSpecs] = []
+    if agent.kubelet is not None and agent.kubelet.url:
+        kubelet = agent.kubelet
+        found.append(KubeletSpecs(kubelet.url, kubelet.token_file, kubelet.ca_file))
+    if agent.file is not None:
+        found.append(ManifestSpecs(agent.file.path, agent.node_name))
+    if api is not None:
+        found.append(ApiSpecs(api))
+    if not found:
+        _log.warning(
+            "no source of pod specs is configured: containers of Guaranteed pods are admitted by "
+            "what their cgroups are set to, and nothing is vetoed"
+        )
+    return found
