@@ -5,9 +5,10 @@ The schema is that of recordings, so that one inventory serves tests, replays an
 
 from __future__ import annotations
 
-from numalign.document.section import Section
+from numalign.document.section import Section, shown
 from numalign.model.ids import DeviceId
 from numalign.model.numa_mask import MAX_NUMA_ID
+from numalign.model.resource_names import is_extended
 from numalign.model.settings import (
     PluginPresence,
     PreferredAllocation,
@@ -22,13 +23,18 @@ _DEVICE_KEYS = ("id", "numa_nodes", "healthy")
 def read_inventory(section: Section, key: str) -> tuple[StaticResource, ...]:
     """The resources in the list at `key`; mistakes are recorded.
 
-    Refused are unknown keys, a resource named twice, a device id used twice in one resource,
-    and NUMA ids outside 0..63.
+    Refused are unknown keys, names that no plugin could register (DEV-4), a resource named
+    twice, a device id used twice in one resource, and NUMA ids outside 0..63.
     """
     resources = []
     seen: set[str] = set()
     for item in section.sections(key):
         resource = _resource(item)
+        if resource.resource and not is_extended(resource.resource):
+            item.wrong(
+                "resource",
+                f"{shown(resource.resource)} is no extended resource, such as vendor.example/gpu",
+            )
         if resource.resource in seen:
             item.wrong("resource", f"{resource.resource} is given twice")
         seen.add(resource.resource)

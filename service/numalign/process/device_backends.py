@@ -8,17 +8,21 @@ it is told, and from then on it reports what changes.
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from typing import Protocol
 
 from numalign.config.settings import DeviceSource, Settings
 from numalign.device.engine import DeviceEngine
 from numalign.device.inventory import Inventory
+from numalign.device.listing import Listed
 from numalign.device.plugin_host.strategies import HostStrategies
 from numalign.device.ports import DevicePlugins
 from numalign.device.state import DeviceState
+from numalign.device.static_check import device_problems
 from numalign.device.static_plugins import StaticPlugins, static_inventory
 from numalign.device.static_reload import reloaded
 from numalign.device.strategies import DeviceStrategies
+from numalign.document.problems import DocumentError
 from numalign.errors import ConfigError
 from numalign.model.machine import Machine
 from numalign.process.device_life import DeviceLife
@@ -46,7 +50,11 @@ class DeviceBackend(Protocol):
 class StaticBackend:
     """Devices that the configuration describes."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, machine: Machine, listed: Listed) -> None:
+        """Raises ConfigError where a device cannot be on the machine."""
+        self._listed = listed
+        self._nodes = machine.node_ids()
+        self._check(settings)
         self._configured = settings.devices
         self.plugins = StaticPlugins(settings.devices)
 
@@ -80,7 +88,17 @@ class StaticBackend:
             await ledger.facts_changed(noted)
             return ("numalign.devices",)
 
-        return DeviceLife(reload=reload)
+        return DeviceLife(check=self._check, reload=reload)
+
+    def _check(self, settings: Settings) -> None:
+        refuse_devices(settings, self._nodes, self._listed)
+
+
+def refuse_devices(settings: Settings, nodes: Collection[int], listed: Listed) -> None:
+    """Raise ConfigError naming every configured device that cannot be on these NUMA nodes."""
+    problems = tuple(device_problems(settings.devices, listed, nodes))
+    if problems:
+        raise DocumentError(*problems)
 
 
 def device_backend(
@@ -94,5 +112,5 @@ def device_backend(
 
         return HostBackend(settings, machine, host, PluginObserver(metrics))
     if mode is DeviceSource.STATIC:
-        return StaticBackend(settings)
+        return StaticBackend(settings, machine, host.listed)
     raise ConfigError(f"numalign.devicePlugins.mode: {mode.value} has an engine of its own")

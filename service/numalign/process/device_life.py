@@ -16,15 +16,21 @@ from numalign.process.part import nothing, nothing_changed
 from numalign.provider.servicer import PreStart
 
 
+def _no_objection(settings: Settings) -> None:  # noqa: ARG001 - any will do
+    return
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceLife:
     """Callbacks; see the fields of `Part` by these names.
 
     `look_at` is awaited before the provider is asked about a pod; None: nothing is to be
-    looked up. `pre_start` makes devices ready before a container starts; None: none needs it.
+    looked up. `check` raises ConfigError for settings that cannot be reloaded. `pre_start`
+    makes devices ready before a container starts; None: none needs it.
     """
 
     serving: Callable[[], Awaitable[None]] = nothing
+    check: Callable[[Settings], None] = _no_objection
     reload: Callable[[Settings], Awaitable[tuple[str, ...]]] = nothing_changed
     close: Callable[[], Awaitable[None]] = nothing
     look_at: Callable[[AdmissionId, Pod], Awaitable[None]] | None = None

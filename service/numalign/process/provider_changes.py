@@ -83,6 +83,7 @@ def device_check(
     in_force = InForce({"featureGates": context.settings.gates})
 
     async def check(settings: Settings) -> Change:
+        life.check(settings)
         values = {"featureGates": settings.gates}
         changed = in_force.changed(values)
 

@@ -129,6 +129,27 @@ def test_config_check_names_every_problem(run: Run, tmp_path: Path) -> None:
     assert all(line.startswith("numalign: ") for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("compatibility", "code"), [pytest.param("safe", 1), pytest.param("kubelet", 0)]
+)
+def test_config_check_holds_devices_to_a_machine_that_is_described(
+    run: Run, tmp_path: Path, compatibility: str, code: int
+) -> None:
+    path = tmp_path / "c.yaml"
+    core = {"id": 0, "socket_id": 0, "threads": [0]}
+    node = {"id": 0, "memory_bytes": 1 << 30, "distances": [10], "cores": [core]}
+    devices = [{"resource": "a.b/c", "devices": [{"id": "x", "numa_nodes": [1]}]}]
+    section = {"compatibility": compatibility, "machine": {"numa_nodes": [node]}}
+    path.write_text(yaml.safe_dump({"numalign": {**section, "devices": devices}}))
+    result = run("config", "check", str(path))
+
+    assert result.exit_code == code
+    assert result.stderr == code * (
+        'numalign: numalign.devices[0].devices[0].numa_nodes: device "x" is on NUMA node 1, '
+        "which is not here\n"
+    )
+
+
 def test_yaml_is_yaml(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text("{}")

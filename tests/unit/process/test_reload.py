@@ -232,6 +232,12 @@ async def test_reserved_cpus_grow_over_assigned_ones(tmp_path: Path) -> None:
             "memory",
             id="memory-sum",
         ),
+        pytest.param(
+            {"topologyManagerPolicy": "restricted"},
+            {"devices": [{"resource": "a.b/c", "devices": [{"id": "x", "numa_nodes": [2]}]}]},
+            'numalign.devices[0].devices[0].numa_nodes: device "x" is on NUMA node 2',
+            id="device-elsewhere",
+        ),
     ],
 )
 async def test_a_wrong_configuration_leaves_everything_as_it_was(

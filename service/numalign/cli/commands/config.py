@@ -13,6 +13,8 @@ from numalign.cli.options import environment, examples, output_option
 from numalign.cli.output import emit, yaml_text
 from numalign.cli.settings_document import settings_document
 from numalign.config.loader import load_settings
+from numalign.config.machine_source import read_machine
+from numalign.config.settings import MachineRoot, Settings
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -37,6 +39,7 @@ def check(file: Path) -> None:
     Exit codes: 0 the services would take it, 1 they would not: every problem is named.
     """
     settings = load_settings(file, *environment())
+    _refuse_what_does_not_fit(settings)
     document = settings_document(settings)
 
     def draw() -> Iterator[RenderableType]:
@@ -46,3 +49,15 @@ def check(file: Path) -> None:
         yield Text(yaml_text(document).rstrip())
 
     emit({"settings": document, "warnings": list(settings.warnings)}, draw)
+
+
+def _refuse_what_does_not_fit(settings: Settings) -> None:
+    """Hold devices to the machine, unless that is the one which happens to run this."""
+    if isinstance(settings.machine, MachineRoot) or not settings.devices:
+        return
+    from numalign.process.compatibility import strategies_of  # noqa: PLC0415 - large
+    from numalign.process.device_backends import refuse_devices  # noqa: PLC0415 - large
+
+    machine = read_machine(settings.machine).machine
+    listed = strategies_of(settings.compatibility).plugin_host.listed
+    refuse_devices(settings, machine.node_ids(), listed)
