@@ -10,12 +10,13 @@ from typing import Self, TypeVar
 
 from grpc import aio
 
+from numalign.kube.core.v1 import core_pb2
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
 from numalign.v1.admission_pb2_grpc import AdmissionStub
 from numalign.v1.node_resources_pb2 import NodeResources
 from numalign_client.errors import error_of
-from numalign_client.target import DEFAULT_SOCKET, target_of
+from numalign_client.target import OPTIONS, default_target, target_of
 from numalign_client.watching import PictureCursor, WatchCursor
 from numalign_client.wire import ADMIT, Explain, Pod, admit_bytes
 
@@ -35,11 +36,14 @@ class AsyncAdmissionClient:
 
     def __init__(
         self,
-        address: str | os.PathLike[str] = DEFAULT_SOCKET,
+        address: str | os.PathLike[str] | None = None,
         *,
         channel: aio.Channel | None = None,
     ) -> None:
-        self._channel = aio.insecure_channel(target_of(address)) if channel is None else channel
+        if channel is None:
+            target = default_target() if address is None else target_of(address)
+            channel = aio.insecure_channel(target, options=OPTIONS)
+        self._channel = channel
         self._stub = AdmissionStub(self._channel)
         self._admit: Callable[..., Awaitable[ad.AdmitResponse]] = self._channel.unary_unary(
             ADMIT, request_serializer=None, response_deserializer=ad.AdmitResponse.FromString
@@ -68,17 +72,38 @@ class AsyncAdmissionClient:
         explain: Explain | str = Explain.NONE,
         owner: str = "",
         resize: bool = False,
-        timeout: float | None = None,  # noqa: ASYNC109 - it becomes the deadline of the call
+        other_pods: Iterable[Pod] = (),
+        preempted_pod_uids: Iterable[str] = (),
+        can_read_node: bool = False,
+        fresh_node: core_pb2.Node | None = None,
+        needs_node: bool = False,
+        timeout: float | None = None,
     ) -> ad.AdmitResponse:
-        """Decide on one pod. An empty `owner` is the service's default."""
-        request = admit_bytes(pod, dry_run=dry_run, explain=explain, owner=owner, resize=resize)
+        """Decide on one pod. An empty `owner` is the service's default.
+
+        `other_pods` are on the node and not admitted here. `preempted_pod_uids` are victims of
+        an earlier answer. `can_read_node` and `fresh_node` are for whoever can read the Node
+        object anew (docs/admission.md); with `needs_node` nothing is decided while none is known.
+        """
+        request = admit_bytes(
+            pod,
+            dry_run=dry_run,
+            explain=explain,
+            owner=owner,
+            resize=resize,
+            other_pods=other_pods,
+            preempted_pod_uids=preempted_pod_uids,
+            can_read_node=can_read_node,
+            fresh_node=fresh_node,
+            needs_node=needs_node,
+        )
         return await _answer(self._admit(request, timeout=timeout))
 
     async def release(
         self,
         pod_uid: str,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - it becomes the deadline of the call
+        timeout: float | None = None,
     ) -> int:
         """Give back what a pod holds; the node's revision afterwards."""
         request = ad.ReleaseRequest(pod_uid=pod_uid)
@@ -92,7 +117,7 @@ class AsyncAdmissionClient:
         running_containers: Iterable[pb.RunningContainer] = (),
         as_of_revision: int,
         sources_ready: bool,
-        timeout: float | None = None,  # noqa: ASYNC109 - it becomes the deadline of the call
+        timeout: float | None = None,
     ) -> ad.ReconcileResponse:
         """Say which pods the owner still has; the others of the owner are released."""
         request = ad.ReconcileRequest(
@@ -109,7 +134,7 @@ class AsyncAdmissionClient:
         pod_uid: str,
         container: str,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - it becomes the deadline of the call
+        timeout: float | None = None,
     ) -> ad.PrepareContainerResponse:
         """What is to be applied to a container before it starts."""
         request = ad.PrepareContainerRequest(pod_uid=pod_uid, container_name=container)
@@ -121,7 +146,7 @@ class AsyncAdmissionClient:
         container: str,
         container_id: str,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - it becomes the deadline of the call
+        timeout: float | None = None,
     ) -> None:
         """A container is about to start: what finished init containers held is freed."""
         request = ad.AddContainerRequest(
@@ -133,7 +158,7 @@ class AsyncAdmissionClient:
         self,
         container_id: str,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - it becomes the deadline of the call
+        timeout: float | None = None,
     ) -> None:
         """A container is gone from the runtime. An unknown id is not an error."""
         request = ad.RemoveContainerRequest(container_id=container_id)
@@ -143,16 +168,35 @@ class AsyncAdmissionClient:
         self,
         *,
         owner: str = "",
-        timeout: float | None = None,  # noqa: ASYNC109 - it becomes the deadline of the call
+        timeout: float | None = None,
     ) -> ad.ListAdmissionsResponse:
         """The admitted pods of an owner, or (empty) of all."""
         request = ad.ListAdmissionsRequest(owner=owner)
         return await _answer(self._stub.ListAdmissions(request, timeout=timeout))
 
+    async def set_node(
+        self,
+        node: core_pb2.Node,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Tell what the Node object says now; it is forgotten when the service restarts."""
+        await _answer(self._stub.SetNode(ad.SetNodeRequest(node=node), timeout=timeout))
+
+    async def set_node_state(
+        self,
+        *,
+        shutting_down: bool,
+        timeout: float | None = None,
+    ) -> None:
+        """Tell whether the node is shutting down."""
+        request = ad.SetNodeStateRequest(shutting_down=shutting_down)
+        await _answer(self._stub.SetNodeState(request, timeout=timeout))
+
     async def get_node_resources(
         self,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - it becomes the deadline of the call
+        timeout: float | None = None,
     ) -> NodeResources:
         """What the node has, and what of it is free."""
         request = ad.GetNodeResourcesRequest()

@@ -11,12 +11,13 @@ from typing import Self
 
 import grpc
 
+from numalign.kube.core.v1 import core_pb2
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
 from numalign.v1.admission_pb2_grpc import AdmissionStub
 from numalign.v1.node_resources_pb2 import NodeResources
 from numalign_client.errors import error_of, failed_call
-from numalign_client.target import DEFAULT_SOCKET, target_of
+from numalign_client.target import OPTIONS, default_target, target_of
 from numalign_client.watching import PictureCursor, WatchCursor
 from numalign_client.wire import ADMIT, Explain, Pod, admit_bytes
 
@@ -35,11 +36,14 @@ class AdmissionClient:
 
     def __init__(
         self,
-        address: str | os.PathLike[str] = DEFAULT_SOCKET,
+        address: str | os.PathLike[str] | None = None,
         *,
         channel: grpc.Channel | None = None,
     ) -> None:
-        self._channel = grpc.insecure_channel(target_of(address)) if channel is None else channel
+        if channel is None:
+            target = default_target() if address is None else target_of(address)
+            channel = grpc.insecure_channel(target, options=OPTIONS)
+        self._channel = channel
         self._stub = AdmissionStub(self._channel)
         self._admit: Callable[..., ad.AdmitResponse] = self._channel.unary_unary(
             ADMIT, request_serializer=None, response_deserializer=ad.AdmitResponse.FromString
@@ -68,10 +72,31 @@ class AdmissionClient:
         explain: Explain | str = Explain.NONE,
         owner: str = "",
         resize: bool = False,
+        other_pods: Iterable[Pod] = (),
+        preempted_pod_uids: Iterable[str] = (),
+        can_read_node: bool = False,
+        fresh_node: core_pb2.Node | None = None,
+        needs_node: bool = False,
         timeout: float | None = None,
     ) -> ad.AdmitResponse:
-        """Decide on one pod. An empty `owner` is the service's default."""
-        request = admit_bytes(pod, dry_run=dry_run, explain=explain, owner=owner, resize=resize)
+        """Decide on one pod. An empty `owner` is the service's default.
+
+        `other_pods` are on the node and not admitted here. `preempted_pod_uids` are victims of
+        an earlier answer. `can_read_node` and `fresh_node` are for whoever can read the Node
+        object anew (docs/admission.md); with `needs_node` nothing is decided while none is known.
+        """
+        request = admit_bytes(
+            pod,
+            dry_run=dry_run,
+            explain=explain,
+            owner=owner,
+            resize=resize,
+            other_pods=other_pods,
+            preempted_pod_uids=preempted_pod_uids,
+            can_read_node=can_read_node,
+            fresh_node=fresh_node,
+            needs_node=needs_node,
+        )
         with _errors():
             return self._admit(request, timeout=timeout)
 
@@ -132,6 +157,18 @@ class AdmissionClient:
         """The admitted pods of an owner, or (empty) of all."""
         with _errors():
             return self._stub.ListAdmissions(ad.ListAdmissionsRequest(owner=owner), timeout=timeout)
+
+    def set_node(self, node: core_pb2.Node, *, timeout: float | None = None) -> None:
+        """Tell what the Node object says now; it is forgotten when the service restarts."""
+        with _errors():
+            self._stub.SetNode(ad.SetNodeRequest(node=node), timeout=timeout)
+
+    def set_node_state(self, *, shutting_down: bool, timeout: float | None = None) -> None:
+        """Tell whether the node is shutting down."""
+        with _errors():
+            self._stub.SetNodeState(
+                ad.SetNodeStateRequest(shutting_down=shutting_down), timeout=timeout
+            )
 
     def get_node_resources(self, *, timeout: float | None = None) -> NodeResources:
         """What the node has, and what of it is free."""

@@ -24,8 +24,6 @@ from typing import Protocol, cast
 from google.protobuf.message import DecodeError
 from grpc import RpcError, StatusCode
 
-from numalign.status.v1.status_pb2 import BadRequest, PreconditionFailure, Status
-
 _DETAILS_KEY = "grpc-status-details-bin"
 
 
@@ -130,6 +128,8 @@ def error_of(failed: FailedCall) -> AdmissionError:
 
 def _violations(failed: FailedCall) -> tuple[Violation, ...]:
     """What the typed details of the status name; details that are none of ours name nothing."""
+    from numalign.status.v1.status_pb2 import Status
+
     found: list[Violation] = []
     for key, value in failed.trailing_metadata() or ():
         if key != _DETAILS_KEY or not isinstance(value, bytes):
@@ -144,6 +144,8 @@ def _violations(failed: FailedCall) -> tuple[Violation, ...]:
 
 
 def _unpacked(kind: str, data: bytes) -> list[Violation]:
+    from numalign.status.v1.status_pb2 import BadRequest, PreconditionFailure
+
     match kind:
         case "google.rpc.BadRequest":
             request = BadRequest.FromString(data)

@@ -7,15 +7,15 @@ and written anew on the way.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from grpc import StatusCode
 
 from numalign.errors import InvalidInput
 from numalign.kube.core.v1 import core_pb2
-from numalign.kube.pod_json import pod_from_json
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
 from numalign_client.errors import InvalidRequest, Violation
@@ -26,6 +26,7 @@ Pod: TypeAlias = core_pb2.Pod | Mapping[str, object] | bytes
 """A pod: the message, a decoded JSON object as the API server gives it, or a v1.Pod's bytes."""
 
 _POD_TAG = bytes([ad.AdmitRequest.POD_FIELD_NUMBER << 3 | 2])
+_OTHER_TAG = bytes([ad.AdmitRequest.OTHER_PODS_FIELD_NUMBER << 3 | 2])
 
 
 class Explain(StrEnum):
@@ -43,22 +44,45 @@ _LEVELS: Mapping[Explain, pb.ExplainLevel.ValueType] = {
 }
 
 
-def admit_bytes(
-    pod: Pod, *, dry_run: bool, explain: Explain | str, owner: str, resize: bool
-) -> bytes:
-    """A serialised AdmitRequest that holds the pod's own bytes.
+def explain_level(explain: Explain | str) -> pb.ExplainLevel.ValueType:
+    """The level by its name. Raises ValueError naming the levels there are."""
+    level = _LEVELS.get(cast("Explain", explain))
+    if level is None:
+        choices = ", ".join(_LEVELS)
+        raise ValueError(f"explain must be one of {choices}, not {explain!r}")
+    return level
 
-    Raises InvalidRequest for a mapping that is no pod, naming every field, and ValueError for
-    an explain level that does not exist.
+
+def admit_bytes(
+    pod: Pod,
+    *,
+    dry_run: bool,
+    explain: Explain | str,
+    owner: str,
+    resize: bool,
+    other_pods: Iterable[Pod] = (),
+    preempted_pod_uids: Iterable[str] = (),
+    can_read_node: bool = False,
+    fresh_node: core_pb2.Node | None = None,
+    needs_node: bool = False,
+) -> bytes:
+    """A serialised AdmitRequest that holds the pods' own bytes.
+
+    Raises InvalidRequest for a mapping that is no pod, naming every field, TypeError for what
+    is no pod at all, and ValueError for an explain level that does not exist.
     """
     rest = ad.AdmitRequest(
         operation=pb.OPERATION_RESIZE if resize else pb.OPERATION_ADD,
         owner=owner,
         dry_run=dry_run,
-        explain=_LEVELS[Explain(explain)],
+        explain=explain_level(explain),
+        preempted_pod_uids=preempted_pod_uids,
+        can_read_node=can_read_node,
+        fresh_node=fresh_node,
+        needs_node=needs_node,
     ).SerializeToString()
-    data = pod_bytes(pod)
-    return b"".join((_POD_TAG, _varint(len(data)), data, rest))
+    others = (_field(_OTHER_TAG, pod_bytes(other)) for other in other_pods)
+    return b"".join((_field(_POD_TAG, pod_bytes(pod)), *others, rest))
 
 
 def pod_bytes(pod: Pod) -> bytes:
@@ -67,11 +91,29 @@ def pod_bytes(pod: Pod) -> bytes:
         return pod
     if isinstance(pod, core_pb2.Pod):
         return pod.SerializeToString()
-    try:
+    if not isinstance(pod, Mapping):
+        raise TypeError(
+            "a pod must be a message, a mapping or bytes here, not "
+            f"{type(pod).__name__}; numalign_client.Client takes YAML and files, too"
+        )
+    from numalign.kube.pod_json import pod_from_json
+
+    with invalid_requests():
         return pod_from_json(pod).SerializeToString()
+
+
+@contextmanager
+def invalid_requests() -> Generator[None]:
+    """Raise what is found wrong with a request before it is sent as the service would."""
+    try:
+        yield
     except InvalidInput as error:
         violations = tuple(Violation(v.field, v.description) for v in error.violations)
         raise InvalidRequest(StatusCode.INVALID_ARGUMENT, str(error), violations) from error
+
+
+def _field(tag: bytes, data: bytes) -> bytes:
+    return b"".join((tag, _varint(len(data)), data))
 
 
 def _varint(number: int) -> bytes:

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from uuid import UUID, uuid5
 
 from numalign.errors import FieldViolation, InvalidInput
 from numalign.kube.core.v1 import core_pb2
+from numalign.kube.invented_uid import invented_uid
 from numalign.kube.manifest_text import documents_of
 from numalign.kube.pod_decode import read_pod
 from numalign.kube.pod_defaults import apply_defaults
 from numalign.kube.pod_json import pod_from_json
 from numalign.kube.violations import duplicate, required
-
-_UID_SPACE = UUID("5a1f0d0e-6d0c-5a7e-9a53-7b1d4f1c2e90")
-"""Where uids of pods without one are made; a new value would change all of them."""
 
 _TEMPLATE = ("spec", "template")
 _TEMPLATES: Mapping[tuple[str, str], tuple[str, ...]] = {
@@ -151,8 +148,7 @@ class _Collector:
             self.violations.append(required(f"{path}.metadata.name", detail))
             return
         if not metadata.uid:
-            key = f"{kind}/{metadata.namespace}/{metadata.name}"
-            metadata.uid = str(uuid5(_UID_SPACE, key))
+            metadata.uid = invented_uid(kind, metadata.namespace, metadata.name)
         if metadata.uid in self._uids:
             self.violations.append(duplicate(f"{path}.metadata.name", metadata.name))
         self._uids.add(metadata.uid)

@@ -23,6 +23,7 @@ class ScriptedAdmission(ad_grpc.AdmissionServicer):
         self.requests: list[Any] = []
         self.fails: Callable[[grpc.ServicerContext], None] | None = None
         self.streams: list[Callable[[grpc.ServicerContext], Iterator[Any]]] = []
+        self.decisions: list[ad.AdmitResponse] = []
 
     def _answer(self, request: object, context: grpc.ServicerContext, response: T) -> T:
         self.requests.append(request)
@@ -33,11 +34,10 @@ class ScriptedAdmission(ad_grpc.AdmissionServicer):
     def Admit(  # noqa: N802 - the contract's
         self, request: ad.AdmitRequest, context: grpc.ServicerContext
     ) -> ad.AdmitResponse:
-        return self._answer(
-            request,
-            context,
-            ad.AdmitResponse(verdict=pb.VERDICT_ADMITTED, revision=7, dry_run=request.dry_run),
+        admitted = ad.AdmitResponse(
+            verdict=pb.VERDICT_ADMITTED, revision=7, dry_run=request.dry_run
         )
+        return self._answer(request, context, self.decisions.pop(0) if self.decisions else admitted)
 
     def AdmitPods(  # noqa: N802 - the contract's
         self,

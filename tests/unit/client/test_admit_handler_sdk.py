@@ -20,6 +20,7 @@ from numalign.v1 import admit_handler_pb2 as ah
 from numalign.v1 import types_pb2 as pb
 from numalign.v1.admit_handler_pb2_grpc import AdmitHandlerStub
 from numalign_client.admit_handler.messages import attributes_of, response_of
+from numalign_client.errors import failed_call
 from numalign_client.sdk import (
     Admit,
     AdmitAttributes,
@@ -163,8 +164,7 @@ def test_an_exception_is_no_judgement(tmp_path: Path) -> None:
     ):
         AdmitHandlerStub(channel).Judge(ah.JudgeRequest(pod=bad.SerializeToString()), timeout=10)
 
-    assert isinstance(failed.value, grpc.Call)
-    assert failed.value.code() is grpc.StatusCode.UNKNOWN
+    assert failed_call(failed.value).code() is grpc.StatusCode.UNKNOWN
 
 
 async def test_a_handler_with_asyncio(tmp_path: Path) -> None:
