@@ -9,7 +9,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from numalign.telemetry.logs import get_logger
-from numalign_agent.nri.api_server import ApiFailed, ApiServer
+from numalign_agent.api.errors import ApiError
+from numalign_agent.nri.api_calls import PodApi
 from numalign_agent.pod import AgentPod
 
 _FIRST_WAIT = 1.0
@@ -24,7 +25,7 @@ class Evictions:
 
     def __init__(
         self,
-        api: ApiServer | None,
+        api: PodApi | None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._api = api
@@ -49,12 +50,12 @@ class Evictions:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _evict(self, api: ApiServer, pod: AgentPod) -> None:
+    async def _evict(self, api: PodApi, pod: AgentPod) -> None:
         called, wait = f"{pod.namespace}/{pod.name}", _FIRST_WAIT
         for _ in range(_TRIES):
             try:
                 there = await api.evict(pod.namespace, pod.name, pod.uid)
-            except ApiFailed as error:
+            except ApiError as error:
                 _log.warning("an eviction failed", pod=called, pod_uid=pod.uid, error=str(error))
                 await self._sleep(wait)
                 wait = min(2 * wait, _LONGEST_WAIT)

@@ -14,7 +14,7 @@ from numalign.kube.nri.v1alpha1 import api_pb2 as nri
 from numalign.telemetry.logs import get_logger
 from numalign.telemetry.metrics import Metrics
 from numalign_agent.nri.admission import Admission
-from numalign_agent.nri.api_server import ApiServer
+from numalign_agent.nri.api_calls import PodApi
 from numalign_agent.nri.books import Books
 from numalign_agent.nri.cgroup_readback import CgroupReadback
 from numalign_agent.nri.chores import Chores
@@ -58,10 +58,9 @@ class Plugin:
         *,
         admission: Admission,
         specs: FirstOf,
-        api: ApiServer | None,
+        api: PodApi | None,
         metrics: Metrics,
         settings: NriSettings,
-        node_name: str,
         cgroup_root: Path,
         ownership_file: Path | None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -73,7 +72,7 @@ class Plugin:
         self._connections = metrics.counter(CONNECTIONS)
         ownership = Ownership(ownership_file)
         self._books = Books(settings.owner, ownership, set_quota=settings.lift_quota)
-        self._reporter = Reporter(metrics, api, node_name)
+        self._reporter = Reporter(metrics, api)
         self._evictions = Evictions(api)
         self._judge = Judge(
             self._books, admission, specs, self._reporter, self._evictions, settings

@@ -10,7 +10,8 @@ from collections import deque
 
 from numalign.telemetry.logs import get_logger
 from numalign.telemetry.metrics import Metrics
-from numalign_agent.nri.api_server import ApiFailed, ApiServer
+from numalign_agent.api.errors import ApiError
+from numalign_agent.nri.api_calls import PodApi
 from numalign_agent.nri.metrics import DECISIONS, TOO_LATE, UNPINNED
 from numalign_agent.pod import AgentPod
 
@@ -22,12 +23,11 @@ _log = get_logger("nri")
 class Reporter:
     """Logs and counts at once; shows events in the API, where there is one, in `run`."""
 
-    def __init__(self, metrics: Metrics, api: ApiServer | None, node_name: str) -> None:
+    def __init__(self, metrics: Metrics, api: PodApi | None) -> None:
         self._decisions = metrics.counter(DECISIONS)
         self._unpinned = metrics.counter(UNPINNED)
         self._too_late = metrics.counter(TOO_LATE)
         self._api = api
-        self._node_name = node_name
         self._waiting: deque[tuple[AgentPod, str, str]] = deque(maxlen=_MOST_WAITING)
         self._news = asyncio.Event()
 
@@ -79,8 +79,8 @@ class Reporter:
             while self._waiting and self._api is not None:
                 pod, reason, message = self._waiting.popleft()
                 try:
-                    await self._api.warn(pod, reason, message, self._node_name)
-                except ApiFailed as error:
+                    await self._api.warn(pod, reason, message)
+                except ApiError as error:
                     _log.warning(
                         "an event could not be shown",
                         pod=_called(pod),

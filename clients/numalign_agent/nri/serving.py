@@ -12,7 +12,7 @@ from numalign.telemetry.metrics import Metrics
 from numalign_agent.config.loading import Overrides, document_with, load_settings
 from numalign_agent.config.settings import AgentSettings
 from numalign_agent.nri.admission import Admission
-from numalign_agent.nri.api_server import ApiServer
+from numalign_agent.nri.api_calls import PodApi
 from numalign_agent.nri.metrics import NRI
 from numalign_agent.nri.plugin import Plugin
 from numalign_agent.nri.pod_specs.api import ApiSpecs
@@ -48,7 +48,7 @@ async def _run(agent: AgentSettings, settings: NriSettings) -> None:
         if settings.address is not None:
             port = metrics.serve(settings.address.host, settings.address.port)
             _log.info("metrics served", host=settings.address.host, port=port)
-        api = None if agent.api is None else ApiServer(agent.api.kubeconfig, agent.api.context)
+        api = await _api(agent)
         specs = FirstOf(_specs(agent, api))
         admission = Admission.at(agent.admission_socket, settings.owner)
         plugin = Plugin(
@@ -57,7 +57,6 @@ async def _run(agent: AgentSettings, settings: NriSettings) -> None:
             api=api,
             metrics=metrics,
             settings=settings,
-            node_name=agent.node_name,
             cgroup_root=settings.host_root / "sys/fs/cgroup",
             ownership_file=agent.admission_socket.parent / _OWNERSHIP,
         )
@@ -91,7 +90,13 @@ async def _until_signal(plugin: Plugin, second_owner: SecondOwnerCheck) -> None:
         await asyncio.gather(*running, stopping, return_exceptions=True)
 
 
-def _specs(agent: AgentSettings, api: ApiServer | None) -> list[PodSpecs]:
+async def _api(agent: AgentSettings) -> PodApi | None:
+    if agent.api is None:
+        return None
+    return await PodApi.connected(agent.api.kubeconfig, agent.api.context, agent.node_name)
+
+
+def _specs(agent: AgentSettings, api: PodApi | None) -> list[PodSpecs]:
     """The sources, the nearest first."""
     found: list[PodSpecs] = []
     if agent.kubelet is not None and agent.kubelet.url:

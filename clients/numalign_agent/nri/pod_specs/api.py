@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from numalign_agent.nri.api_server import ApiFailed, ApiServer
+from numalign_agent.api.errors import ApiError
+from numalign_agent.nri.api_calls import PodApi
 from numalign_agent.nri.pod_specs.port import PodDocument, SourceFailed, Wanted
 
 
@@ -11,14 +12,14 @@ class ApiSpecs:
 
     name = "api"
 
-    def __init__(self, api: ApiServer) -> None:
+    def __init__(self, api: PodApi) -> None:
         self._api = api
 
     async def find(self, wanted: Wanted) -> PodDocument | None:
         """The pod as the API has it. Raises SourceFailed."""
         try:
-            document = await self._api.read_pod(wanted.namespace, wanted.name)
-        except ApiFailed as error:
+            document = await self._api.read(wanted.namespace, wanted.name)
+        except ApiError as error:
             raise SourceFailed(str(error)) from error
         # Of the same name there may be another pod: the next of its StatefulSet, for one.
         return document if document is not None and wanted.is_shown_by(document) else None
