@@ -11,7 +11,6 @@ nothing was kept.
      ├── NotFound              an unknown pod or container           NOT_FOUND
      ├── AlreadyExists         a name or resource is taken           ALREADY_EXISTS
      ├── Unavailable           a provider is down or restarted       UNAVAILABLE
-     ├── Unsupported           what is asked is not there yet        UNIMPLEMENTED
      ├── QueueFull             too many admissions are waiting       RESOURCE_EXHAUSTED
      ├── Undecided             a merge is too hard to finish         RESOURCE_EXHAUSTED
      ├── RevisionTooOld        a watch starts before the history     OUT_OF_RANGE
@@ -75,10 +74,6 @@ class AlreadyExists(NumalignError):
 
 class Unavailable(NumalignError):
     """A service that the decision needs did not answer, or restarted in between."""
-
-
-class Unsupported(NumalignError):
-    """The contract has it and this version does not."""
 
 
 class QueueFull(NumalignError):

@@ -34,7 +34,6 @@ _CODES: Mapping[type[BaseException], StatusCode] = {
     errors.NotFound: StatusCode.NOT_FOUND,
     errors.AlreadyExists: StatusCode.ALREADY_EXISTS,
     errors.Unavailable: StatusCode.UNAVAILABLE,
-    errors.Unsupported: StatusCode.UNIMPLEMENTED,
     errors.QueueFull: StatusCode.RESOURCE_EXHAUSTED,
     errors.Undecided: StatusCode.RESOURCE_EXHAUSTED,
     errors.RevisionTooOld: StatusCode.OUT_OF_RANGE,

@@ -65,6 +65,14 @@ def by_name(**answers: ad.AdmitResponse) -> object:
     return answer
 
 
+def test_pods_are_resized(run: Run, scripted: Scripted, manifest: str) -> None:
+    service = scripted("admission", Admit=ADMITTED)
+    result = run("admit", manifest, "--resize")
+
+    assert result.exit_code == 0, result.output
+    assert {r.operation for r in service.requests} == {pb.OPERATION_RESIZE}
+
+
 def test_pods_are_asked_about_in_order(run: Run, scripted: Scripted, manifest: str) -> None:
     service = scripted("admission", Admit=ADMITTED)
     result = run("admit", manifest, "--dry-run", "--explain", "full", "--owner", "me")

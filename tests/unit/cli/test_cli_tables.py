@@ -167,6 +167,66 @@ def test_an_admission_that_was_there_before() -> None:
     assert "it was admitted before" in text_of(decision_parts("p", answer, {}))
 
 
+ALLOCATED = pb.PodResources(
+    containers=[
+        pb.ContainerResources(
+            container="c",
+            amounts=pb.ResourceAmounts(requests={"memory": "1Gi", "cpu": "1"}, limits={"cpu": "2"}),
+        ),
+        pb.ContainerResources(container="d"),
+    ],
+    pod=pb.ResourceAmounts(limits={"cpu": "4"}),
+)
+ALLOCATED_TEXT = (
+    "  allocated to c: requests cpu 1, memory 1Gi; limits cpu 2\n"
+    "  allocated to d: nothing\n"
+    "  allocated to the pod: limits cpu 4\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        pytest.param(
+            ad.AdmitResponse(verdict=pb.VERDICT_ADMITTED, resources=ALLOCATED),
+            f"p  admitted\n{ALLOCATED_TEXT}",
+            id="granted",
+        ),
+        pytest.param(
+            ad.AdmitResponse(
+                verdict=pb.VERDICT_REJECTED,
+                reason="Infeasible",
+                handler_reason="Infeasible",
+                message="never",
+                resources=ALLOCATED,
+            ),
+            f"p  rejected  Infeasible\n  never\n{ALLOCATED_TEXT}",
+            id="infeasible",
+        ),
+        pytest.param(
+            ad.AdmitResponse(
+                verdict=pb.VERDICT_DEFERRED,
+                reason="Deferred",
+                handler_reason="OutOfcpu",
+                message="later",
+                resources=ALLOCATED,
+            ),
+            f"p  not yet  Deferred (OutOfcpu)\n  later\n{ALLOCATED_TEXT}",
+            id="deferred",
+        ),
+        pytest.param(
+            ad.AdmitResponse(verdict=pb.VERDICT_ADMITTED, resize_pending=True, resources=ALLOCATED),
+            "p  admitted\n"
+            "  a resize is pending: the pod asks for other CPU or memory than it is allocated\n"
+            f"{ALLOCATED_TEXT}",
+            id="pending",
+        ),
+    ],
+)
+def test_resizes(answer: ad.AdmitResponse, text: str) -> None:
+    assert text_of(decision_parts("p", answer, {})) == text
+
+
 @pytest.mark.parametrize(
     ("hints", "expected"),
     [

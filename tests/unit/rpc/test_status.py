@@ -52,9 +52,6 @@ def rpc_error(
         ),
         pytest.param(errors.Unavailable("x"), StatusCode.UNAVAILABLE, "x", True, id="Unavailable"),
         pytest.param(
-            errors.Unsupported("x"), StatusCode.UNIMPLEMENTED, "x", True, id="Unsupported"
-        ),
-        pytest.param(
             errors.QueueFull("x"), StatusCode.RESOURCE_EXHAUSTED, "x", True, id="QueueFull"
         ),
         pytest.param(

@@ -52,11 +52,17 @@ class Outcome:
     epilog=examples(
         "numalign admit pod.yaml",
         "numalign admit pod.yaml --dry-run --explain full",
+        "numalign admit pod.yaml --resize",
         "kubectl get pod web -o json | numalign admit - -o json",
     )
 )
 @click.argument("manifests", nargs=-1, required=True, metavar="POD.yaml...")
 @click.option("--dry-run", is_flag=True, help="Only say what would be decided; keep nothing.")
+@click.option(
+    "--resize",
+    is_flag=True,
+    help="The pods are admitted, and their CPU or memory is to become what they ask for.",
+)
 @click.option(
     "--explain",
     type=click.Choice(list(_LEVELS)),
@@ -67,7 +73,9 @@ class Outcome:
 @click.option("--owner", default="", metavar="NAME", help="The domain that the pods belong to.")
 @reach_options
 @output_option
-def admit(manifests: tuple[str, ...], dry_run: bool, explain: str, owner: str) -> None:
+def admit(
+    manifests: tuple[str, ...], dry_run: bool, resize: bool, explain: str, owner: str
+) -> None:
     """Ask whether pods may start, and what each container gets.
 
     A manifest may hold several documents; its pods are admitted in order. Deployments,
@@ -83,7 +91,7 @@ def admit(manifests: tuple[str, ...], dry_run: bool, explain: str, owner: str) -
     requests = [
         ad.AdmitRequest(
             pod=pod,
-            operation=pb.OPERATION_ADD,
+            operation=pb.OPERATION_RESIZE if resize else pb.OPERATION_ADD,
             owner=owner,
             dry_run=dry_run,
             explain=_LEVELS[explain],

@@ -41,6 +41,8 @@ def decision_parts(
         yield Padding(
             allocation_table(answer.allocations, answer.pod_allocation), _INDENT, expand=False
         )
+    for line in _resources(answer):
+        yield Padding(Text(line), _INDENT, expand=False)
     for warning in answer.warnings:
         yield Padding(Text(f"warning: {warning}", style="yellow"), _INDENT, expand=False)
     if answer.HasField("explanation"):
@@ -54,8 +56,31 @@ def _headline(pod: str, answer: ad.AdmitResponse) -> Text:
     line = Text.assemble((pod, "bold"), "  ", (word, style))
     if answer.reason:
         line.append(f"  {answer.reason}")
+    if answer.handler_reason not in {"", answer.reason}:
+        line.append(f" ({answer.handler_reason})")
     if answer.already_admitted:
         line.append("  (it was admitted before; this is what it has)")
     elif answer.dry_run:
         line.append("  (dry run: nothing is kept)")
     return line
+
+
+def _resources(answer: ad.AdmitResponse) -> Iterator[str]:
+    """What the pod is allocated, where the answer tells it: a line for each container."""
+    if answer.resize_pending:
+        yield "a resize is pending: the pod asks for other CPU or memory than it is allocated"
+    for entry in answer.resources.containers:
+        yield f"allocated to {entry.container}: {_amounts(entry.amounts)}"
+    if answer.resources.HasField("pod"):
+        yield f"allocated to the pod: {_amounts(answer.resources.pod)}"
+
+
+def _amounts(amounts: pb.ResourceAmounts) -> str:
+    """Requests and limits, as `requests cpu 1; limits cpu 2`."""
+    kinds = (("requests", amounts.requests), ("limits", amounts.limits))
+    named = (
+        f"{kind} {', '.join(f'{name} {of[name]}' for name in sorted(of))}"
+        for kind, of in kinds
+        if of
+    )
+    return "; ".join(named) or "nothing"
