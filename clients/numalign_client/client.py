@@ -102,8 +102,10 @@ class Client:
         - `dry_run`: only say what would be decided;
         - `explain`: `none`, `summary` or `full`;
         - `owner`: the caller's domain; empty is the service's default;
-        - `resize`: the CPU or memory of an admitted pod is to be what `pod` says;
-        - `other_pods`: pods on the node that are not admitted here;
+        - `resize`: the CPU or memory of an admitted pod is to be what `pod` says; rejected, it
+          never can be here, deferred, it may be later, and the pod keeps `resources`;
+        - `other_pods`: pods on the node that are not admitted here, and admitted ones whose
+          containers use something else than they are allocated, with their status;
         - `preempted_pod_uids`: victims of an earlier decision that were ended;
         - `read_node`: reads the Node object anew, where node affinity alone stands in the way.
 
