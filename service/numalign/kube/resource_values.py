@@ -10,11 +10,12 @@ from collections.abc import Mapping
 
 from numalign.errors import FieldViolation
 from numalign.kube.core.v1 import core_pb2
-from numalign.kube.violations import invalid
+from numalign.kube.violations import invalid, required
 from numalign.model.pod import Resources
 from numalign.model.quantity import Quantity, QuantitySyntaxError
 from numalign.model.resource_names import is_extended, is_hugepages, is_overcommittable
 
+_LIMIT_NEEDED = "Limit must be set for non overcommitable resources"
 _NANOS = 10**9
 _NO_RESOURCES = Resources()
 
@@ -25,16 +26,20 @@ def read_resources(
     """The requests and limits of one `resources` section at `path`.
 
     Appends to `violations` what is wrong: unparsable, negative or fractional amounts, and
-    requests above their limits, or unequal to them where no overcommitment is possible.
+    requests above their limits, or unequal to them, or without one, where no overcommitment
+    is possible.
     """
     limits = read_amounts(section.limits, path, ".limits", violations)
     requests = read_amounts(section.requests, path, ".requests", violations)
-    if not limits:
-        return Resources(requests=requests) if requests else _NO_RESOURCES
+    if not limits and not requests:
+        return _NO_RESOURCES
     for name, request in requests.items():
         limit = limits.get(name)
-        if limit is not None and limit != request:
-            _check_against_limit(name, request, limit, path, violations)
+        if limit is not None:
+            if limit != request:
+                _check_against_limit(name, request, limit, path, violations)
+        elif name not in section.limits and not is_overcommittable(name):
+            violations.append(required(f"{path}.limits", _LIMIT_NEEDED))
     return Resources(requests=requests, limits=limits)
 
 

@@ -134,6 +134,18 @@ def test_an_app_container_that_always_restarts_is_no_sidecar() -> None:
             id="huge-pages-below-limit",
         ),
         pytest.param(
+            _pod(_container(requests={"e.com/x": "1"})),
+            "spec.containers[0].resources.limits",
+            "Required value: Limit must be set for non overcommitable resources",
+            id="device-without-limit",
+        ),
+        pytest.param(
+            _pod(_container(requests={"hugepages-2Mi": "2Mi"}, limits={"cpu": "1"})),
+            "spec.containers[0].resources.limits",
+            "Required value: Limit must be set for non overcommitable resources",
+            id="huge-pages-without-limit",
+        ),
+        pytest.param(
             _pod(_container(), resources=_resources(limits={"cpu": "x"})),
             "spec.resources.limits[cpu]",
             'Invalid value: "x": quantities must match the regular expression '
