@@ -26,7 +26,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint lint-python lint-layers lint-protos lint-text fuzz soak bench \
+.PHONY: help setup demo test lint lint-python lint-layers lint-protos lint-text fuzz soak crash bench \
 	protos release-protos lock clean
 
 help: ## List the targets
@@ -65,6 +65,9 @@ fuzz: $(READY) ## Try made-up inputs on every parser; ARGS="--target quantity --
 
 soak: $(READY) ## Load five services for long and break them meanwhile; ARGS="--admissions 1000"
 	$(Q)$(BIN)/python -m tests.soak $(ARGS)
+
+crash: $(READY) ## Kill services at every place, in pairs and while they recover; ARGS="--seed 7"
+	$(Q)$(BIN)/python -m tests.integration.crash $(ARGS)
 
 bench: $(READY) ## Measure how long decisions take
 	$(Q)$(BIN)/python tests/bench $(ARGS)

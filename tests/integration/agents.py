@@ -45,7 +45,10 @@ class Known:
 
 @dataclass
 class Agent:
-    """One caller with pods of its own, which it admits and releases one call at a time."""
+    """One caller with pods of its own, which it admits and releases one call at a time.
+
+    `heard` is set whenever a pod was admitted that had not been, as far as it knew.
+    """
 
     name: str
     stub: ad_grpc.AdmissionAsyncStub
@@ -54,6 +57,7 @@ class Agent:
     pods: dict[str, Known] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     answered: int = 0
+    heard: asyncio.Event = field(default_factory=asyncio.Event)
     _number: int = 0
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -148,6 +152,7 @@ class Agent:
             del self.pods[uid]
         elif known.answer is None or not was_sure:
             known.answer = answer
+            self.heard.set()
         elif not _same(known, answer.allocations):
             self.faults.append(f"{self.name}: pod {uid} had {known.answer}, and has {answer}")
 

@@ -1,8 +1,9 @@
 """Processes are killed inside admissions; what callers were told stays true.
 
 Two hundred kills in five processes, and some with all services in one: at chosen places of an
-admission, and at random times. After each the process is started again and the whole node is
-judged: see `world`, `books` and `agents`.
+admission, at random times, two in one moment, and once more while they recover. Before each a
+pod was admitted under load, after each the whole node is judged: see `world`, `books` and
+`agents`. `make crash` takes every pair, and every place of a recovery after every place.
 """
 
 from __future__ import annotations
@@ -11,49 +12,15 @@ import os
 import random
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import pytest
+from tests.integration import crash_plans as plans
 from tests.integration import kill_points as at
-from tests.integration.world import PROVIDERS, World, open_world
+from tests.integration.crash_plans import FIVE, PLACES, PROVIDER_NAMES, Kill, at_places, at_times
+from tests.integration.world import open_world
 
 SEED = int(os.environ.get("NUMALIGN_CRASH_SEED", "0")) or random.SystemRandom().randrange(1, 10**9)
 """Set the variable to repeat a run."""
-
-
-@dataclass(frozen=True)
-class Kill:
-    """One kill. `place` None: after `delay` seconds."""
-
-    process: str
-    place: str | None
-    count: int = 1
-    delay: float | None = None
-
-
-def at_places(
-    choose: random.Random, processes: tuple[str, ...], places: tuple[str, ...], rounds: int
-) -> list[Kill]:
-    """`rounds` kills of every process at every place."""
-    return [
-        Kill(process, place, count=choose.choice((1, 1, 2, 3, 5)))
-        for _ in range(rounds)
-        for process in processes
-        for place in places
-    ]
-
-
-def at_times(choose: random.Random, processes: tuple[str, ...], rounds: int) -> list[Kill]:
-    """`rounds` kills of every process at a random time under load."""
-    return [
-        Kill(process, None, delay=choose.uniform(0.0, 0.06))
-        for _ in range(rounds)
-        for process in processes
-    ]
-
-
-PROVIDER_NAMES = tuple(service.value for service in PROVIDERS)
-FIVE = (*PROVIDER_NAMES, "topology", "admission")
 
 
 def kills_in_allocate(choose: random.Random) -> list[Kill]:
@@ -71,7 +38,8 @@ def kills_in_row(choose: random.Random) -> list[Kill]:
 def kills_after(choose: random.Random) -> list[Kill]:
     return (
         at_places(choose, PROVIDER_NAMES, at.SETTLE, 2)
-        + at_places(choose, ("topology",), at.FORGET, 4)
+        + at_places(choose, PROVIDER_NAMES, at.ADD, 1)
+        + at_places(choose, ("topology",), at.FORGET + at.CONTAINER, 2)
         + at_places(choose, ("admission",), at.DOOR, 3)
     )
 
@@ -81,18 +49,16 @@ def kills_at_random_times(choose: random.Random) -> list[Kill]:
 
 
 def kills_of_all(choose: random.Random) -> list[Kill]:
-    places = at.ALLOCATE + at.PREPARE + at.ROW + at.SETTLE + at.FORGET + at.DOOR
-    return at_places(choose, ("all",), places, 1) + at_times(choose, ("all",), 12)
+    again = choose.sample(plans.twice(choose, ("all",)), 8)
+    return at_places(choose, ("all",), PLACES["all"], 1) + at_times(choose, ("all",), 8) + again
 
 
-async def killed(world: World, kill: Kill) -> list[str]:
-    """Kill once, start again, judge."""
-    if kill.place is not None:
-        world.kill_when(kill.process, kill.place, kill.count)
-    await world.load_until_death(kill.process, kill.delay)
-    await world.restart(kill.process)
-    await world.ready()
-    return await world.judge()
+def kills_in_pairs(choose: random.Random) -> list[Kill]:
+    return choose.sample(plans.in_pairs(choose), 20)
+
+
+def kills_in_recovery(choose: random.Random) -> list[Kill]:
+    return choose.sample(plans.twice(choose), 10) + choose.sample(plans.taking_back(choose), 4)
 
 
 @pytest.mark.processes
@@ -105,7 +71,9 @@ async def killed(world: World, kill: Kill) -> list[str]:
         pytest.param(kills_in_row, 36, False, id="in-row-write"),
         pytest.param(kills_after, 48, False, id="in-outcome-and-release"),
         pytest.param(kills_at_random_times, 45, False, id="at-random-times"),
-        pytest.param(kills_of_all, 33, True, id="all-in-one-process"),
+        pytest.param(kills_of_all, 37, True, id="all-in-one-process"),
+        pytest.param(kills_in_pairs, 20, False, id="two-in-one-moment"),
+        pytest.param(kills_in_recovery, 14, False, id="again-while-recovering"),
     ],
 )
 async def test_kills(
@@ -118,16 +86,4 @@ async def test_kills(
     assert len(plan) >= least
     sys.stderr.write(f"NUMALIGN_CRASH_SEED={SEED}\n")
     async with open_world(together=together, seed=SEED) as world:
-        for number, kill in enumerate(plan):
-            try:
-                faults = await killed(world, kill)
-            except Exception as error:
-                error.add_note(f"kill {number}: {kill}\n{world.log_tail()}")
-                raise
-            assert not faults, f"kill {number}: {kill}:\n" + "\n".join(faults)
-        # How many are answered between two kills depends on the machine; that some are does not.
-        assert sum(agent.answered for agent in world.agents) > len(plan) // 4
-        for agent in world.agents:
-            await agent.release_all()
-        assert await world.judge() == []
-        assert await world.decides() == []
+        await plans.walk(world, plan)

@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -54,14 +54,22 @@ class World:
         self._zygote: asyncio.subprocess.Process | None = None
         self._asking = asyncio.Lock()
         self._running: dict[str, int] = {}
+        self._pids: dict[str, int] = {}
+        self._forgiven: dict[str, int] = {}
         self._tokens = 0
         self._channels = {
             service: open_channel(directory / "run" / f"{service}.sock") for service in Service
         }
         self.admission = ad_grpc.AdmissionStub(self._channels[Service.ADMISSION])
         self._providers = [hp_grpc.HintProviderStub(self._channels[s]) for s in PROVIDERS]
+        self._admitted = asyncio.Event()
         self.agents = [
-            Agent(f"agent{number}", self.admission, random.Random(f"{seed}-{number}"))
+            Agent(
+                f"agent{number}",
+                self.admission,
+                random.Random(f"{seed}-{number}"),
+                heard=self._admitted,
+            )
             for number in range(AGENTS)
         ]
 
@@ -84,15 +92,18 @@ class World:
         for process in self.processes:
             await self.restart(process)
 
-    async def restart(self, process: str, *, uptime: int = 0) -> None:
-        """Start a process that is not running.
+    async def restart(self, process: str, *, uptime: int = 0, dies_at: str | None = None) -> None:
+        """Start a process that is not running; it dies when it comes to `dies_at`.
 
         `uptime` is in seconds and not 0 where the machine is to seem to run for longer.
         """
         assert self._zygote is not None
         assert self._zygote.stdin is not None
         assert self._zygote.stdout is not None
-        self._plan(process).unlink(missing_ok=True)
+        if dies_at is None:
+            self._plan(process).unlink(missing_ok=True)
+        else:
+            self.kill_when(process, dies_at, 1)
         request = {
             "service": None if process == "all" else process,
             "config": str(self._config),
@@ -106,6 +117,7 @@ class World:
             await self._zygote.stdin.drain()
             pid = int(await asyncio.wait_for(self._zygote.stdout.readline(), WAIT_SECONDS))
         self._running[process] = os.pidfd_open(pid)
+        self._pids[process] = pid
 
     async def close(self) -> None:
         """End everything that was started here."""
@@ -119,12 +131,16 @@ class World:
             self._zygote.stdin.close()
             await asyncio.wait_for(self._zygote.wait(), WAIT_SECONDS)
 
-    def kill_when(self, process: str, place: str, count: int) -> None:
-        """Let a running process die when it reaches a place for the count-th time from now."""
+    def kill_when(self, process: str, place: str, count: int, also: Iterable[str] = ()) -> None:
+        """Let a process die when it reaches a place for the count-th time from now.
+
+        The running processes `also` die in the same moment.
+        """
         self._tokens += 1
+        others = [str(self._pids[other]) for other in also]
         plan = self._plan(process)
         draft = plan.with_suffix(".draft")
-        draft.write_text(f"{place} {count} {self._tokens}")
+        draft.write_text(" ".join((place, str(count), str(self._tokens), *others)))
         draft.rename(plan)
 
     def kill(self, process: str) -> None:
@@ -136,20 +152,44 @@ class World:
         signal.pidfd_send_signal(self._running[process], signal.SIGTERM)
         await self._dead(process)
 
-    async def load_until_death(self, process: str, delay: float | None) -> None:
-        """Have the agents call until the process is dead; after `delay` seconds kill it."""
+    async def load_until_admitted(self) -> None:
+        """Have the agents call until one of them was told that a pod is admitted."""
+        async with self._loaded():
+            self._admitted.clear()
+            await asyncio.wait_for(self._admitted.wait(), WAIT_SECONDS)
+
+    async def load_until_death(self, *processes: str, delay: float | None = None) -> None:
+        """Have the agents call until these are dead; after `delay` seconds kill them."""
+        async with self._loaded():
+            if delay is not None:
+                await asyncio.sleep(delay)
+                for process in processes:
+                    self.kill(process)
+            for process in processes:
+                await self._dead(process)
+            # Some calls are made while it is down.
+            await asyncio.sleep(0.01)
+
+    @asynccontextmanager
+    async def _loaded(self) -> AsyncIterator[None]:
         stop = asyncio.Event()
         callers = [asyncio.ensure_future(agent.run(stop)) for agent in self.agents]
         try:
-            if delay is not None:
-                await asyncio.sleep(delay)
-                self.kill(process)
-            await self._dead(process)
-            # Some calls are made while it is down.
-            await asyncio.sleep(0.01)
+            yield
         finally:
             stop.set()
             await asyncio.gather(*callers)
+
+    async def hold_something(self) -> None:
+        """See that every provider holds something for a pod, whatever the agents do."""
+        request = ad.AdmitRequest(pod=pod("keeper", memory="1Mi"), owner="keeper")
+        while (await self.admission.Admit(request, timeout=5)).verdict != pb.VERDICT_ADMITTED:
+            await self.load_until_admitted()
+
+    def lose_state(self, process: str) -> None:
+        """Remove the state file of a process that is not running."""
+        for path in (self.directory / "state").glob(f"{process}.db*"):
+            path.unlink()
 
     async def ready(self) -> None:
         """Wait until the Topology Manager has told every provider the picture and decides."""
@@ -163,9 +203,7 @@ class World:
         listing = await self.admission.ListAdmissions(ad.ListAdmissionsRequest(), timeout=5)
         states = [await p.GetState(hp.GetStateRequest(), timeout=5) for p in self._providers]
         faults = faults_of(listing, states)
-        for process in self.processes:
-            lines = self._log(process).read_text().splitlines()
-            faults += [line for line in lines if line.startswith(LOST)]
+        faults += [line for process in self.processes for line in self._losses(process)]
         for agent in self.agents:
             faults += agent.check(listing)
         for service, channel in self._channels.items():
@@ -185,6 +223,17 @@ class World:
             return [f"a small pod is not admitted: {answer.message}; there is {listing}"]
         await self.admission.Release(ad.ReleaseRequest(pod_uid="new"), timeout=5)
         return []
+
+    def forgive_losses(self, process: str) -> int:
+        """How many pods a process was given something back for; it is no fault any more."""
+        found = len(self._losses(process))
+        self._forgiven[process] = self._forgiven.get(process, 0) + found
+        return found
+
+    def _losses(self, process: str) -> list[str]:
+        lines = self._log(process).read_text().splitlines()
+        told = [line for line in lines if line.startswith(LOST)]
+        return told[self._forgiven.get(process, 0) :]
 
     def log_tail(self) -> str:
         """The last lines that the processes wrote."""
