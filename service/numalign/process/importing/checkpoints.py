@@ -52,7 +52,7 @@ def read_cpu(root: Path, settings: Settings) -> Found:
     path = root / CPU_FILE
     try:
         gate = settings.gates.pod_level_resource_managers
-        read = read_cpu_checkpoint(_text(path), settings.cpu.policy, gate, {})
+        read = read_cpu_checkpoint(state_text(path), settings.cpu.policy, gate, {})
     except StateError as error:
         return Found(path=path, problem=str(error))
     uids = sorted({*read.assignments, *read.pod_assignments})
@@ -77,7 +77,7 @@ def read_memory(root: Path, settings: Settings) -> Found:
     path = root / MEMORY_FILE
     try:
         gate = settings.gates.pod_level_resource_managers
-        read = read_memory_checkpoint(_text(path), settings.memory.policy, gate)
+        read = read_memory_checkpoint(state_text(path), settings.memory.policy, gate)
     except StateError as error:
         return Found(path=path, problem=str(error))
     pods = (
@@ -100,7 +100,7 @@ def read_devices(root: Path) -> Found:
     if path is None:
         return Found(path=root / DEVICE_FILES[0], problem="there is no such file")
     try:
-        read = read_device_checkpoint(_text(path))
+        read = read_device_checkpoint(state_text(path))
     except StateError as error:
         return Found(path=path, problem=str(error))
     by_pod: dict[PodUid, dict[str, list[DeviceEntry]]] = defaultdict(lambda: defaultdict(list))
@@ -134,7 +134,8 @@ def _devices(entries: Iterable[DeviceEntry], notes: list[str]) -> Iterable[Devic
         yield DeviceHolding(resource=entry.resource, ids_by_node=entry.ids_by_node, edits=edits)
 
 
-def _text(path: Path) -> str:
+def state_text(path: Path) -> str:
+    """The text of a state file. Raises StateError where it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

@@ -25,6 +25,7 @@ from numalign.model.pod import Pod
 from numalign.model.qos import qos_class
 from numalign.process.compatibility import strategies_of
 from numalign.process.generation import Generation
+from numalign.process.importing.allocated import allocated_pods
 from numalign.process.importing.checkpoints import (
     CPU_FILE,
     DEVICE_FILES,
@@ -53,6 +54,7 @@ from numalign.store.state_file import set_aside
 from numalign.telemetry.logs import get_logger
 from numalign.telemetry.metrics import Metrics
 from numalign.topology.agreement import add_problem
+from numalign.topology.allocated import resources_to_message
 from numalign.topology.messages import containers_to_messages
 from numalign.topology.records import Admitted
 from numalign.v1 import types_pb2 as pb
@@ -121,7 +123,12 @@ async def import_kubelet(
             store = ProviderStore(file, provider.engine.name, durable=True)
             await store.save(_encoded(provider, settings), synced=True)
         record = databases[state_name(None) if together else Service.TOPOLOGY.value]
-        given = None if pods is None else [(data, cache.decode(data)) for data in pods]
+        given = None
+        if pods is not None:
+            allocated = allocated_pods(root, pods, settings.gates)
+            outcome.notes += allocated.notes
+            outcome.left_out += allocated.left_out
+            given = [(data, cache.decode(data)) for data in allocated.pods]
         await _record(record, settings, providers, given, outcome)
     return outcome
 
@@ -235,6 +242,7 @@ def _message(
         config_generation=generation,
         containers=containers_to_messages(pod),
         allocations=[pb.ContainerAllocation(container=c.name) for c in pod.all_containers()],
+        resources=resources_to_message(pod, settings.gates),
     )
     by_name = {allocation.container: allocation for allocation in record.allocations}
     # Whether they have ended is not in the files; what they gave back is nothing to name.

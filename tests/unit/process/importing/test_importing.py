@@ -19,6 +19,12 @@ from numalign.cli.main import cli
 from numalign.config.loader import load_settings
 from numalign.config.settings import Service, Settings
 from numalign.kube.deviceplugin.v1beta1 import api_pb2 as dp
+from numalign.kubelet_files.allocation_checkpoint import (
+    AllocatedResources,
+    AllocationCheckpoint,
+    PodAllocation,
+    write_allocation_checkpoint,
+)
 from numalign.kubelet_files.cpu_checkpoint import CpuCheckpoint, write_cpu_checkpoint
 from numalign.kubelet_files.device_checkpoint import (
     DeviceCheckpoint,
@@ -28,6 +34,7 @@ from numalign.kubelet_files.device_checkpoint import (
 from numalign.kubelet_files.memory_checkpoint import MemoryCheckpoint, write_memory_checkpoint
 from numalign.model.cpu_set import CpuSet
 from numalign.model.ids import DeviceId, NumaId, PodUid
+from numalign.model.quantity import Quantity
 from numalign.process.node import Node
 from numalign.provider.values import MemoryBlock
 from numalign.v1 import admission_pb2 as ad
@@ -149,6 +156,42 @@ async def states(node: Node) -> list[hp.GetStateResponse]:
         await hp_grpc.HintProviderStub(node.channel(service)).GetState(hp.GetStateRequest())
         for service in (Service.CPU, Service.MEMORY, Service.DEVICE)
     ]
+
+
+async def test_a_pod_that_waits_for_a_resize_is_recorded_as_it_was_allocated(host: Host) -> None:
+    """ALLOC-6: the list says what the pod wants, the kubelet's file what it has."""
+    host.kubelet({"uid-a": "3,11"}, {"uid-a": GIB}, {"uid-a": "g1"})
+    amounts = {name: Quantity.parse(n) for name, n in (("cpu", "2"), ("memory", "1Gi"), (GPU, "1"))}
+    entry = AllocatedResources(requests=amounts, limits=amounts)
+    allocated = AllocationCheckpoint(pods={PodUid("uid-a"): PodAllocation(containers={"c": entry})})
+    path = host.root / "allocated_pods_state"
+    path.write_text(write_allocation_checkpoint(allocated))
+    wanted = pod_list("a", "b").replace('"cpu": "2"', '"cpu": "4"')
+
+    _, answer, _ = await asyncio.to_thread(host.run, "--pods", "-", stdin=wanted)
+    node, admission = await node_of(host)
+    listing = await admission.ListAdmissions(ad.ListAdmissionsRequest())
+    await node.close()
+
+    note = "recorded with the resources that the kubelet allocated; a resize is pending"
+    assert f"pod uid-a: {note}" in answer["notes"]
+    assert not any(f"pod uid-b: {note}" in line for line in answer["notes"])
+    recorded = {record.pod_uid: record for record in listing.admissions}
+    requests = [recorded[uid].resources.containers[0].amounts.requests for uid in recorded]
+    assert [of["cpu"] for of in requests] == ["2", "4"]
+    assert list(recorded["uid-a"].problems) == []
+
+
+def test_allocated_resources_that_cannot_be_read_are_left_out(host: Host) -> None:
+    host.kubelet({"uid-a": "3,11"})
+    path = host.root / "allocated_pods_state"
+    path.write_text('{"data":"{}","checksum":1}')
+
+    code, answer, _ = host.run("--pods", "-", stdin=pod_list("a"))
+
+    assert code == 0
+    assert f"allocated resources: {path}: checkpoint is corrupted" in answer["leftOut"]
+    assert "record: pod default/a (uid-a)" in answer["imported"]
 
 
 def test_with_the_pods_everything_is_recorded(host: Host) -> None:
