@@ -19,11 +19,11 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from rich.console import Console
 from rich.table import Table
-from tests.bench import admit_bench, family_bench, footprint, merge_bench, start_bench
+from tests.bench import admit_bench, family_bench, footprint, import_bench, merge_bench, start_bench
 from tests.bench.figures import Figure
 from tests.bench.processes import Unmeasurable
 
-PARTS = ("five", "one", "merge", "start", "memory")
+PARTS = ("five", "one", "merge", "start", "memory", "import")
 
 
 def main() -> int:
@@ -100,7 +100,19 @@ def _memory(options: argparse.Namespace) -> list[Figure]:
         return footprint.measure(Path(directory))
 
 
-_MEASURES = {"five": _five, "one": _one, "merge": _merge, "start": _start, "memory": _memory}
+def _import(options: argparse.Namespace) -> list[Figure]:
+    del options
+    return import_bench.measure()
+
+
+_MEASURES = {
+    "five": _five,
+    "one": _one,
+    "merge": _merge,
+    "start": _start,
+    "memory": _memory,
+    "import": _import,
+}
 
 
 def _table(figures: list[Figure]) -> Table:
