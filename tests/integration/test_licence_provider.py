@@ -71,12 +71,15 @@ def eventually(attempt: Callable[[], object]) -> None:
             return
 
 
-def pod(uid: str, licences: int, cpus: int) -> core_pb2.Pod:
+def pod(uid: str, licences: int, cpus: int, *, most_cpus: int = 0) -> core_pb2.Pod:
+    """A pod with so many licences and CPUs; a Burstable one if it may use more CPUs."""
     message = core_pb2.Pod(metadata=core_pb2.ObjectMeta(uid=uid, name=uid, namespace="default"))
     container = message.spec.containers.add(name="c", image="i")
     for resource, amount in (("cpu", str(cpus)), ("memory", "1Gi"), (LICENCE, str(licences))):
         for amounts in (container.resources.limits, container.resources.requests):
             amounts[resource].string = amount
+    if most_cpus:
+        container.resources.limits["cpu"].string = str(most_cpus)
     return message
 
 
@@ -114,8 +117,13 @@ def test_a_licence_pulls_the_cpus_to_its_node(node: Path, tmp_path: Path) -> Non
         with serve():
             eventually(lambda: numalign.release("one", timeout=10))
             eventually(lambda: numalign.admit(pod("three", 1, 2), timeout=10))
+            shared = numalign.admit(pod("shared", 1, 1, most_cpus=4), timeout=10)
+            resized = numalign.admit(pod("shared", 1, 3, most_cpus=4), resize=True, timeout=10)
             listed = numalign.list_admissions(timeout=10)
 
     by_pod = {record.pod_uid: record for record in listed.admissions}
-    assert sorted(by_pod) == ["three", "two"]
+    assert sorted(by_pod) == ["shared", "three", "two"]
+    assert resized.verdict == pb.VERDICT_ADMITTED
+    assert not resized.already_admitted
+    assert resized.allocations == shared.allocations == by_pod["shared"].allocations
     assert list(by_pod["three"].allocations[0].devices[0].ids) == ["dongle-0"]

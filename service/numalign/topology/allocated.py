@@ -14,6 +14,7 @@ from numalign.model.pod import Pod, Resources
 from numalign.model.pod_change import is_resizable
 from numalign.model.quantity import Quantity
 from numalign.topology.agreement import Elsewhere
+from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
 
 _SIDECAR = "Always"
@@ -100,8 +101,8 @@ def keep_what_was_not_asked(
             allocation.affinity.CopyFrom(held.affinity)
 
 
-def holds_the_same(before: pb.AdmissionRecord, after: pb.AdmissionRecord) -> bool:
-    """Whether two records of a pod give it the same CPUs, memory and devices."""
+def holds_the_same(before: pb.AdmissionRecord, after: ad.AdmitResponse) -> bool:
+    """Whether an answer gives a pod the CPUs, memory and devices that are recorded."""
     return _held(before) == _held(after) and before.pod_allocation == after.pod_allocation
 
 
@@ -111,9 +112,9 @@ def holds_cpus_or_memory(record: pb.AdmissionRecord) -> bool:
     return bool(whole.cpus or whole.memory) or any(a.cpus or a.memory for a in record.allocations)
 
 
-def _held(record: pb.AdmissionRecord) -> dict[str, pb.ContainerAllocation]:
+def _held(of: pb.AdmissionRecord | ad.AdmitResponse) -> dict[str, pb.ContainerAllocation]:
     held = {}
-    for allocation in record.allocations:
+    for allocation in of.allocations:
         if allocation.cpus or allocation.memory or allocation.devices:
             plain = pb.ContainerAllocation()
             plain.CopyFrom(allocation)

@@ -176,8 +176,11 @@ class Decider:
             response.allocations.extend(fanout.allocations(call.pod, dict(result.affinities)))
             response.pod_allocation.CopyFrom(fanout.pod_allocation)
         if result.admitted and resized is not None:
-            left_out = served_by(fanout.left_out)
-            keep_what_was_not_asked(response.allocations, resized.before.message, left_out)
+            before = resized.before.message
+            keep_what_was_not_asked(response.allocations, before, served_by(fanout.left_out))
+            if self._stays(response, resized):
+                del response.allocations[:]
+                response.allocations.extend(before.allocations)
         if call.explain >= pb.EXPLAIN_LEVEL_SUMMARY:
             explanation = await self.parts.explainer(call.pod, result, fanout, call.explain)
             response.explanation.CopyFrom(explanation)
@@ -197,8 +200,8 @@ class Decider:
             allocations=response.allocations, pod_allocation=response.pod_allocation
         )
         self.describe(record, call)
-        if resized is not None and holds_the_same(resized.before.message, record):
-            # It was not placed anew: what is to be said of its placement stays.
+        stays = resized is not None and self._stays(response, resized)
+        if resized is not None and stays:
             record.config_generation = resized.before.message.config_generation
             record.problems.extend(resized.before.message.problems)
         try:
@@ -206,7 +209,8 @@ class Decider:
         except BaseException:
             await self._abort(call, fanout, admission_id, hp.LEFTOVERS_DROP)
             raise
-        self._hints.put(pod.uid, result.affinities)
+        if not stays:
+            self._hints.put(pod.uid, result.affinities)
         self._picture.admitted(pod.uid)
         request = hp.CommitRequest(admission_id=admission_id)
         for handle in fanout.handles:
@@ -231,6 +235,12 @@ class Decider:
             self._hints.put(call.pod.uid, result.affinities)
             self._picture.gone(call.pod.uid)
             await self._records.release((call.pod.uid,))
+
+    def _stays(self, response: ad.AdmitResponse, resized: Resized) -> bool:
+        """Whether a resize moves nothing: then all that is said of the pod's placement stays."""
+        return not self._strategies.resizes_as_new and holds_the_same(
+            resized.before.message, response
+        )
 
     def _leaves_something(self, result: ScopeResult, resized: Resized | None) -> bool:
         """Whether what a refused pod was given stays; a pod that runs keeps what it had only."""

@@ -32,7 +32,9 @@ class HintProviderStub:
     """One kind of resource. All allocations are in two phases: an Allocate is tentative and lives
     under the admission's id; the one marked last makes the provider's part durable as prepared;
     Commit makes it final, Abort takes it back. After a restart the Topology Manager says by
-    Reconcile which prepared parts were committed: the others are dropped.
+    Reconcile which prepared parts were committed: the others are dropped. A pod that is admitted
+    is asked about again, under another id, when it is resized: a container that holds something
+    keeps it, and an Abort takes back only what it was given anew.
     """
 
     @_typing.overload
@@ -84,7 +86,9 @@ class HintProviderAsyncStub(HintProviderStub):
     """One kind of resource. All allocations are in two phases: an Allocate is tentative and lives
     under the admission's id; the one marked last makes the provider's part durable as prepared;
     Commit makes it final, Abort takes it back. After a restart the Topology Manager says by
-    Reconcile which prepared parts were committed: the others are dropped.
+    Reconcile which prepared parts were committed: the others are dropped. A pod that is admitted
+    is asked about again, under another id, when it is resized: a container that holds something
+    keeps it, and an Abort takes back only what it was given anew.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -132,7 +136,9 @@ class HintProviderServicer(metaclass=_abc_1.ABCMeta):
     """One kind of resource. All allocations are in two phases: an Allocate is tentative and lives
     under the admission's id; the one marked last makes the provider's part durable as prepared;
     Commit makes it final, Abort takes it back. After a restart the Topology Manager says by
-    Reconcile which prepared parts were committed: the others are dropped.
+    Reconcile which prepared parts were committed: the others are dropped. A pod that is admitted
+    is asked about again, under another id, when it is resized: a container that holds something
+    keeps it, and an Abort takes back only what it was given anew.
     """
 
     @_abc_1.abstractmethod

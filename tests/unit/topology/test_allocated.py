@@ -17,6 +17,7 @@ from numalign.topology.allocated import (
     keep_what_was_not_asked,
     resources_to_message,
 )
+from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
 
 GATES = FeatureGates()
@@ -189,13 +190,13 @@ def test_holding_the_same(after: pb.ContainerAllocation, same: bool) -> None:
         allocations=[pb.ContainerAllocation(container="c", cpus="1-2")],
     )
 
-    assert holds_the_same(before, pb.AdmissionRecord(allocations=[after])) is same
+    assert holds_the_same(before, ad.AdmitResponse(allocations=[after])) is same
 
 
 def test_a_container_that_holds_nothing_need_not_be_listed() -> None:
     before = pb.AdmissionRecord(allocations=[pb.ContainerAllocation(container="c")])
 
-    assert holds_the_same(before, pb.AdmissionRecord())
+    assert holds_the_same(before, ad.AdmitResponse())
 
 
 def test_bytes_that_are_no_pod() -> None:

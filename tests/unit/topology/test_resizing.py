@@ -249,6 +249,24 @@ def held(recorded: pb.AdmissionRecord, name: str) -> int:
     return sum(block.size for block in allocation.memory)
 
 
+async def test_devices_stay_without_asking_for_them_again(tmp_path: Path) -> None:
+    def wanted(cpu: str) -> core_pb2.Pod:
+        one = container("c", cpu)
+        for amounts in one["resources"].values():
+            amounts[GPU] = "1"
+        return pod(one)
+
+    async with opened(tmp_path) as node:
+        first = await ask(node, wanted("1"))
+        answer = await resize(node, wanted("2"), explain=pb.EXPLAIN_LEVEL_FULL)
+        assert await node.faults() == []
+
+    assert answer.verdict == pb.VERDICT_ADMITTED
+    assert first.allocations[0].devices
+    assert answer.allocations == first.allocations
+    assert list(answer.explanation.plugin_calls) == []
+
+
 async def test_what_was_said_of_its_placement_stays(tmp_path: Path) -> None:
     """A resize that moves nothing places nothing anew."""
     async with opened(tmp_path, cpuManagerPolicy="none") as node:
