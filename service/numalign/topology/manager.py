@@ -105,8 +105,12 @@ class TopologyManager:
             return await carried_through(self._release((pod_uid,)))
 
     async def reconcile(self, picture: ad.ReconcileRequest) -> ad.ReconcileResponse:
-        """Release the pods of one owner that it no longer has (never a pod in flight)."""
+        """Release the pods of one owner that it no longer has (never a pod in flight).
+
+        Raises InvalidInput for a revision that the node has not come to.
+        """
         async with self._turnstile.turn():
+            self._records.require_past("as_of_revision", picture.as_of_revision)
             return await carried_through(self._reconcile(picture))
 
     def affinity(self, pod_uid: PodUid, container: str) -> TopologyHint:

@@ -20,7 +20,7 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 
-from numalign.errors import NotFound, RevisionTooOld
+from numalign.errors import FieldViolation, InvalidInput, NotFound, RevisionTooOld
 from numalign.model.ids import AdmissionId, PodUid
 from numalign.store.admission_store import (
     AdmissionRow,
@@ -119,6 +119,15 @@ class Records:
         if admitted is None:
             raise NotFound(f'pod_uid: pod "{pod_uid}" is not admitted')
         return admitted
+
+    def require_past(self, field: str, revision: int) -> None:
+        """Raise InvalidInput, naming the field, where nobody can have seen `revision` here."""
+        if revision > self._revision:
+            raise InvalidInput(
+                FieldViolation(
+                    field, f"{revision} is in the future; the node is at {self._revision}"
+                )
+            )
 
     def all(self) -> tuple[Admitted, ...]:
         """Every admitted pod, in order of admission."""

@@ -10,13 +10,11 @@ from tests.integration.node_document import GPU, pod
 from tests.integration.one_node import OneNode, opened
 
 from numalign.config.settings import Service
+from numalign.rpc.status import violations_of
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import topology_pb2 as tm
 from numalign.v1 import topology_pb2_grpc as tm_grpc
 from numalign.v1 import types_pb2 as pb
-
-LATE = 10**6
-"""A revision that a node of a test does not get to."""
 
 
 async def admit(node: OneNode, uid: str, cpu: int = 1) -> ad.AdmitResponse:
@@ -75,38 +73,53 @@ async def test_a_dry_run_keeps_nothing_and_takes_no_revision(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("picture", "released"),
+    ("picture", "seen", "released"),
     [
+        pytest.param(ad.ReconcileRequest(sources_ready=True), True, ["a", "b"], id="all"),
+        pytest.param(ad.ReconcileRequest(), True, [], id="sources-not-ready"),
+        pytest.param(ad.ReconcileRequest(sources_ready=True), False, [], id="seen-nothing-yet"),
         pytest.param(
-            ad.ReconcileRequest(sources_ready=True, as_of_revision=LATE), ["a", "b"], id="all"
-        ),
-        pytest.param(ad.ReconcileRequest(as_of_revision=LATE), [], id="sources-not-ready"),
-        pytest.param(ad.ReconcileRequest(sources_ready=True), [], id="seen-nothing-yet"),
-        pytest.param(
-            ad.ReconcileRequest(sources_ready=True, as_of_revision=LATE, active_pod_uids=["a"]),
+            ad.ReconcileRequest(sources_ready=True, active_pod_uids=["a"]),
+            True,
             ["b"],
             id="one-is-active",
         ),
         pytest.param(
-            ad.ReconcileRequest(sources_ready=True, as_of_revision=LATE, owner="run"),
-            [],
-            id="other-owner",
+            ad.ReconcileRequest(sources_ready=True, owner="run"), True, [], id="other-owner"
         ),
     ],
 )
 async def test_reconciliation(
-    tmp_path: Path, picture: ad.ReconcileRequest, released: list[str]
+    tmp_path: Path, picture: ad.ReconcileRequest, seen: bool, released: list[str]
 ) -> None:
     async with opened(tmp_path) as node:
         for uid in ("a", "b"):
             await admit(node, uid)
         request = ad.ReconcileRequest(owner="kubelet")
         request.MergeFrom(picture)
+        if seen:
+            request.as_of_revision = (await node.listing()).revision
         answer = await node.admission.Reconcile(request)
         assert sorted(answer.released_pod_uids) == released
         left = [record.pod_uid for record in (await node.listing()).admissions]
         assert sorted([*left, *released]) == ["a", "b"]
         assert await node.faults() == []
+
+
+@pytest.mark.parametrize("ready", [True, False])
+async def test_a_view_from_the_future_releases_nothing(tmp_path: Path, ready: bool) -> None:
+    async with opened(tmp_path) as node:
+        await admit(node, "a")
+        now = (await node.listing()).revision
+        with pytest.raises(aio.AioRpcError) as refused:
+            await node.admission.Reconcile(
+                ad.ReconcileRequest(owner="kubelet", as_of_revision=now + 1, sources_ready=ready)
+            )
+        (violation,) = violations_of(refused.value)
+        assert refused.value.code() == StatusCode.INVALID_ARGUMENT
+        assert violation.field == "as_of_revision"
+        assert f"{now + 1} is in the future" in violation.description
+        assert [record.pod_uid for record in (await node.listing()).admissions] == ["a"]
 
 
 async def test_pods_that_only_the_owner_knows_are_named(tmp_path: Path) -> None:
