@@ -178,6 +178,7 @@ async def test_every_decision_is_one_line(tmp_path: Path, log: io.StringIO) -> N
     assert first["admission_id"]
     assert first["duration_ms"] > 0
     assert (first["already_admitted"], again["already_admitted"]) == (False, True)
+    assert (first["resize"], first["resize_pending"]) == (False, False)
     assert (first["dry_run"], rejected["dry_run"]) == (False, True)
     assert rejected["reason"] == "TopologyAffinityError"
     assert rejected["level"] == "info"
