@@ -123,7 +123,13 @@ def pod(*containers: dict[str, Any], qos: str = "", **spec: Any) -> Pod:
         ),
         pytest.param(
             pod(qos="Burstable"),
-            pod(resources={"requests": {"hugepages-2Mi": "2Mi"}}, qos="Burstable"),
+            pod(
+                resources={
+                    "requests": {"hugepages-2Mi": "2Mi"},
+                    "limits": {"hugepages-2Mi": "2Mi"},
+                },
+                qos="Burstable",
+            ),
             "spec.resources",
             "spec.resources.requests[hugepages-2Mi]",
             id="pod-level-huge-pages",
