@@ -26,9 +26,6 @@ from numalign_agent.status.times import rfc3339
 RECHECK_SECONDS = 10.0
 """How often all pods are looked at again (STAT-1)."""
 
-KUBELETS_OWN = "kubelet"
-"""The source whose pods a kubelet runs, and reports."""
-
 _log = get_logger("agent.status")
 
 
@@ -40,7 +37,10 @@ class _Wanted:
 
 
 class ApiStatusSink:
-    """Patches the latest status of each pod, and finishes deletions."""
+    """Patches the latest status of each pod, and finishes deletions.
+
+    Not for an agent that follows a kubelet: the kubelet reports its pods itself.
+    """
 
     def __init__(
         self,
@@ -61,9 +61,8 @@ class ApiStatusSink:
 
     def set_status(self, pod: AgentPod, status: Mapping[str, Any]) -> None:
         """Another status of a pod; an older one that was not sent yet is not sent any more."""
-        if pod.source != KUBELETS_OWN:
-            self._wanted[pod.uid] = _Wanted(pod, status)
-            self._wake.set()
+        self._wanted[pod.uid] = _Wanted(pod, status)
+        self._wake.set()
 
     def event(self, pod: AgentPod, kind: EventType, reason: str, message: str) -> None:
         """Something happened to a pod."""

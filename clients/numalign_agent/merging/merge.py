@@ -14,6 +14,9 @@ from numalign_agent.pod import CONFIG_SEEN, CONFIG_SOURCE, LOCAL_ANNOTATIONS, Ag
 Table = Mapping[str, AgentPod]
 """The pods of one source by UID."""
 
+KUBELET = "kubelet"
+"""The source whose pods were merged before."""
+
 _DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _TAKEN_OVER = ("labels", *_DELETION, "generation")
 
@@ -37,7 +40,9 @@ def merge(source: str, table: Table | None, pods: Sequence[AgentPod], seen: str)
     after: dict[str, AgentPod] = {}
     sorted_out: dict[Operation, list[AgentPod]] = {operation: [] for operation in Operation}
     for pod in kept:
-        incoming = pod.annotated(**{CONFIG_SOURCE: source})
+        incoming = (
+            pod if _names_its_source(source, pod) else pod.annotated(**{CONFIG_SOURCE: source})
+        )
         operation, merged = _merge_pod(known.get(pod.uid), incoming, seen)
         after[pod.uid] = merged
         if operation is not None:
@@ -99,6 +104,11 @@ def _with_part(part: str, pod: AgentPod, incoming: AgentPod) -> AgentPod:
     if part in incoming.document:
         document[part] = incoming.document[part]
     return AgentPod(document)
+
+
+def _names_its_source(source: str, pod: AgentPod) -> bool:
+    """A pod that a kubelet hands on says itself where it is from: what is static is critical."""
+    return source == KUBELET and bool(pod.source)
 
 
 def _first_of_each_name(pods: Sequence[AgentPod]) -> tuple[list[AgentPod], list[AgentPod]]:

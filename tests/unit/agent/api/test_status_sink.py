@@ -94,16 +94,6 @@ async def test_a_static_pod_is_shown_by_its_mirror(
     await until(lambda: status(fake, static.name) == RUNNING)
 
 
-async def test_pods_of_a_kubelet_are_not_reported(
-    fake: FakeApiServer, answers: Answers, sink: ApiStatusSink
-) -> None:
-    pod = created(fake, answers).annotated(**{"kubernetes.io/config.source": "kubelet"})
-    sink.set_status(pod, RUNNING)
-    await asyncio.sleep(0.1)
-
-    assert fake.requests == []
-
-
 async def test_an_end_is_told_once_nothing_runs_and_then_the_pod_is_deleted(
     fake: FakeApiServer, answers: Answers, sink: ApiStatusSink
 ) -> None:

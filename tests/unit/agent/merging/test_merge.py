@@ -50,6 +50,15 @@ def test_when_a_pod_was_seen_stays() -> None:
     assert merged.changes[0].pods[0].annotations["kubernetes.io/config.seen"] == "first"
 
 
+def test_a_pod_that_a_kubelet_hands_on_keeps_its_source() -> None:
+    theirs = pod("u", annotations={"kubernetes.io/config.source": "file"})
+
+    for source, kept in (("kubelet", "file"), ("api", "api")):
+        merged = merge(source, None, [theirs], "t")
+        assert merged.table["u"].source == kept
+    assert merge("kubelet", None, [pod("u")], "t").table["u"].source == "kubelet"
+
+
 _PODS = st.builds(
     pod,
     st.sampled_from("uvw"),
