@@ -12,7 +12,7 @@ import pytest
 import yaml
 from grpc import StatusCode, aio
 from tests.integration.books import faults_of
-from tests.unit.process.observed_world import document, pod
+from tests.unit.process.observed_world import GPU, document, pod
 from tests.unit.process.split_node import split_node
 
 from numalign.config.loader import load_settings
@@ -269,6 +269,54 @@ async def test_what_needs_a_restart_is_named_until_it_is_taken_back(tmp_path: Pa
     assert list(second.applied) == ["numalign.providerTimeout"]
     assert list(second.needs_restart) == ["numalign.compatibility"]
     assert list(third.needs_restart) == []
+
+
+async def test_there_and_back_nothing_waits_for_a_restart(tmp_path: Path) -> None:
+    there: dict[str, Any] = {
+        "cpuManagerPolicy": "none",
+        "memoryManagerPolicy": "None",
+        "reservedMemory": None,
+        "topologyManagerPolicy": "restricted",
+        "topologyManagerScope": "pod",
+        "featureGates": {"CPUManagerPolicyAlphaOptions": True},
+    }
+    numalign = {"queueDepth": 7, "historyLength": 9, "providerTimeout": "3s", "devices": []}
+    async with running(tmp_path) as world:
+        was = {key: world._document.get(key) for key in there}
+        had = {key: world._document["numalign"].get(key) for key in numalign}
+        gone = await world.reload(numalign, **there)
+        back = await world.reload(
+            {**had, "queueDepth": 100, "historyLength": 4096, "providerTimeout": "5s"}, **was
+        )
+        still = await world.reload()
+
+    assert list(gone.needs_restart) == list(back.needs_restart) == list(still.needs_restart) == []
+    assert list(gone.applied) == list(back.applied)
+    assert list(still.applied) == []
+
+
+async def test_a_pod_that_is_refused_again_is_cleaned_up_where_nobody_was_asked(
+    tmp_path: Path,
+) -> None:
+    # Without a policy there are no hints, and the devices are asked for first.
+    async with running(tmp_path, topologyManagerPolicy="none") as world:
+        world.write({"compatibility": "kubelet"})
+        await world.node.close()
+        await world.start()
+        first = await world.admit("a", cpu="8")
+        await world.admission.Reconcile(
+            ad.ReconcileRequest(active_pod_uids=["uid-a"], sources_ready=True)
+        )
+        await world.reload({"devices": []})
+        again = await world.admit("a", cpu="8")
+        without = pod("b", cpu="8")
+        resources = without.spec.containers[0].resources
+        del resources.limits[GPU], resources.requests[GPU]
+        after = await world.admission.Admit(ad.AdmitRequest(pod=without))
+
+    assert first.verdict == pb.VERDICT_ADMITTED
+    assert again.verdict == pb.VERDICT_REJECTED
+    assert after.verdict == pb.VERDICT_ADMITTED
 
 
 async def test_a_provider_that_reloads_alone_is_followed_by_the_record(tmp_path: Path) -> None:
