@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from numalign.document.text import REFUSED_BY_YAML
 from numalign_agent.api.errors import ApiError, Refused, Unreachable
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ async def connect(kubeconfig: Path | None, context: str = "") -> ApiServer:
                 client_configuration=configuration,
             )
         return ApiServer(ApiClient(configuration))
-    except (config.ConfigException, OSError, ValueError) as error:
+    except (config.ConfigException, OSError, *REFUSED_BY_YAML) as error:  # a file may hold anything
         where = f"kubeconfig {kubeconfig}" if kubeconfig else "service account"
         raise ApiError(f"{where}: cannot be used: {_text(error)}") from error
 
