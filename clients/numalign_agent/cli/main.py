@@ -12,6 +12,9 @@ from numalign.cli.options import examples, output_option
 _COMMANDS = "numalign_agent.cli"
 
 _LAZY: dict[str, tuple[str, str]] = {
+    "run": (f"{_COMMANDS}.run:run", "Run the agent."),
+    "pods": (f"{_COMMANDS}.pods:pods", "Show the pods of this node and what became of them."),
+    "journal": (f"{_COMMANDS}.journal:journal", "Show what the agent decided and did."),
     "nri": (f"{_COMMANDS}.nri:nri", "Pin containers through the container runtime."),
 }
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from numalign.config.defaults import Directories
+from numalign.config.feature_gates import read_feature_gates
 from numalign.config.serving import read_address, read_endpoints, socket_path
 from numalign.config.settings import LogFormat, LogLevel, Service
 from numalign.document.problems import Problems
@@ -18,6 +19,7 @@ from numalign.document.section import Section, shown
 from numalign_agent.config.settings import (
     AgentSettings,
     ApiSettings,
+    Enforce,
     FileSourceSettings,
     HttpSettings,
     HttpSourceSettings,
@@ -32,7 +34,7 @@ DEFAULT_OWNER = "agent"
 
 _KEYS = (
     "nodeName", "owner", "runner", "stateDirectory", "podLogsDirectory", "address", "api",
-    "kubelet", "reconcileFrequency", "journalEntries", "nri", "cgroups",
+    "enforce", "kubelet", "reconcileFrequency", "journalEntries", "nri", "cgroups",
 )  # fmt: skip
 
 
@@ -69,11 +71,13 @@ def read_settings(document: object, defaults: AgentDefaults) -> AgentSettings:
         api=_api(kubelet, agent, base),
         kubelet=_kubelet(agent, base),
         runner=agent.choice("runner", RunnerKind.PROCESS),
+        enforce=agent.choice("enforce", Enforce.AFFINITY),
         pod_logs_directory=_optional_directory(agent, "podLogsDirectory"),
         http=_http(agent),
         sync_every=kubelet.seconds("syncFrequency", 60.0),
         reconcile_every=agent.seconds("reconcileFrequency", 10.0),
         journal_entries=agent.integer("journalEntries", 10_000, 100),
+        gates=read_feature_gates(kubelet.section("featureGates")).gates,
         nri=_raw(agent, "nri"),
         cgroups=_raw(agent, "cgroups"),
     )

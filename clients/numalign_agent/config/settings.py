@@ -11,12 +11,21 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from numalign.model.feature_gates import FeatureGates
+
 
 class RunnerKind(StrEnum):
     """What starts and ends containers."""
 
     PROCESS = "process"
     RECORDER = "recorder"
+
+
+class Enforce(StrEnum):
+    """How the process runner puts containers where Admission wants them."""
+
+    AFFINITY = "affinity"
+    NONE = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +93,12 @@ class AgentSettings:
     api: ApiSettings | None = None
     kubelet: KubeletSourceSettings | None = None
     runner: RunnerKind = RunnerKind.PROCESS
+    enforce: Enforce = Enforce.AFFINITY
     pod_logs_directory: Path | None = None
     http: HttpSettings | None = None
     sync_every: float = 60.0
     reconcile_every: float = 10.0
     journal_entries: int = 10_000
+    gates: FeatureGates = field(default_factory=FeatureGates)
     nri: Mapping[str, object] = field(default_factory=dict)
     cgroups: Mapping[str, object] = field(default_factory=dict)

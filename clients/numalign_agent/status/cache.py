@@ -20,8 +20,12 @@ class StatusCache:
     """Statuses by pod UID, told to every sink (STAT-1)."""
 
     def __init__(self, sinks: Sequence[StatusSink]) -> None:
-        self._sinks = sinks
+        self._sinks = list(sinks)
         self._statuses: dict[str, Mapping[str, Any]] = {}
+
+    def tell(self, sink: StatusSink) -> None:
+        """Tell one more sink from now on."""
+        self._sinks.append(sink)
 
     def restore(self, statuses: Mapping[str, Mapping[str, Any]]) -> None:
         """Begin with what an earlier agent of this node knew."""

@@ -58,6 +58,16 @@ def dated(condition: Condition, before: Sequence[Mapping[str, Any]], now: str) -
     return {**condition, "lastTransitionTime": now}
 
 
+def ready_differs(pod: AgentPod, own: Mapping[str, Any]) -> bool:
+    """Whether the pod's source shows another `Ready` than its readiness gates give (HND-5)."""
+    containers_ready = condition_in(own, CONTAINERS_READY)
+    if containers_ready is None:
+        return False
+    shown = condition_in(pod.status, READY) or {}
+    wanted = _ready(pod, dict(containers_ready))
+    return any(shown.get(key) != wanted.get(key) for key in ("status", "message"))
+
+
 def condition_in(status: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
     """The condition of this type; None where there is none."""
     for condition in status.get("conditions") or ():

@@ -33,14 +33,15 @@ class Waiting:
 class ContainerFacts:
     """What is known of a pod's containers.
 
-    `waiting` is by container name. `ready` and `started` are ids of running containers that
-    their probes, or the lack of them, call so.
+    `waiting` and `allocated` (requests and limits) are by container name. `ready` and `started`
+    are ids of running containers that their probes, or the lack of them, call so.
     """
 
     containers: tuple[RuntimeContainer, ...] = ()
     waiting: Mapping[str, Waiting] = field(default_factory=dict)
     ready: frozenset[str] = frozenset()
     started: frozenset[str] = frozenset()
+    allocated: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def container_statuses(
@@ -91,7 +92,17 @@ def _status(
         "imageID": "",
         "containerID": container_id(container),
         "started": running and container.id in facts.started,
+        **_resources(facts.allocated.get(spec.name)),
     }
+
+
+def _resources(allocated: Mapping[str, Any] | None) -> Status:
+    """What a container is allocated, and so runs with."""
+    if not allocated:
+        return {}
+    requests = allocated.get("requests")
+    shown: Status = {"resources": dict(allocated)}
+    return shown | ({"allocatedResources": requests} if requests else {})
 
 
 def container_id(container: RuntimeContainer) -> str:

@@ -61,7 +61,6 @@ class Update:
 
     kind: UpdateKind
     pod: AgentPod
-    mirror: AgentPod | None = None
     kill: Kill | None = None
     orphan: bool = False
     seen_at: float = 0.0
@@ -85,7 +84,6 @@ class PodWork:
     """
 
     pod: AgentPod
-    mirror: AgentPod | None = None
     kind: UpdateKind = UpdateKind.CREATE
     state: WorkState = WorkState.SYNC
     end_requested_at: float = 0.0
@@ -121,7 +119,7 @@ class PodWork:
 
 def first_work(update: Update, now: float, *, runtime_idle: bool) -> PodWork:
     """A worker's first look. `runtime_idle`: no container of the pod runs (WRK-7)."""
-    work = PodWork(pod=update.pod, mirror=update.mirror, kind=update.kind, orphan=update.orphan)
+    work = PodWork(pod=update.pod, kind=update.kind, orphan=update.orphan)
     if update.pod.is_terminal and runtime_idle and not update.orphan:
         return replace(
             work,
@@ -142,7 +140,7 @@ def accept(work: PodWork, update: Update, now: float) -> tuple[PodWork, Reaction
     if update.orphan and work.known_terminated:
         return work, Reaction.IGNORE
     pod = work.pod if update.orphan else update.pod
-    seen = replace(work, pod=pod, mirror=update.mirror or work.mirror, kind=update.kind)
+    seen = replace(work, pod=pod, kind=update.kind)
     after = _request_end(seen, update, now)
     began = after.end_requested and not work.end_requested
     shortened = work.grace is not None and after.grace != work.grace

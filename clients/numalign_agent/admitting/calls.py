@@ -1,0 +1,158 @@
+"""Every call to Admission that the agent makes, for its own owner and with its Node object.
+
+Thin around numalign_client: adds the owner, deadlines, spans, and the revision seen so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from numalign.kube.core.v1 import core_pb2
+from numalign.kube.pod_json import pod_from_json
+from numalign.rpc.channel import open_channel
+from numalign.telemetry.attributes import pod_attributes
+from numalign.telemetry.tracing import active_tracer, span
+from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import types_pb2 as pb
+from numalign_agent.admitting.port import NodeObjects
+from numalign_agent.pod import AgentPod
+from numalign_client.asynchronous import AsyncAdmissionClient
+from numalign_client.errors import NotAdmitted, PreconditionFailed
+
+ADMIT_SECONDS = 60.0
+CALL_SECONDS = 20.0
+FRESH_NODE_NEEDED = "FreshNodeNeeded"
+
+
+@dataclass(frozen=True, slots=True)
+class RunningContainer:
+    """A container that runs, as Reconcile names it."""
+
+    container_id: str
+    pod_uid: str
+    name: str
+
+
+class AdmissionCalls:
+    """Calls for one owner. Every one may raise numalign_client.AdmissionError.
+
+    `revision` is the latest that any answer had: what the agent knows goes so far.
+    """
+
+    def __init__(self, socket: Path, owner: str, node: NodeObjects | None) -> None:
+        self.client = AsyncAdmissionClient(channel=open_channel(socket, active_tracer()))
+        self.revision = 0
+        self._owner = owner
+        self._node = node
+
+    async def admit(
+        self, pod: AgentPod, *, preempted: Sequence[str] = (), resize: bool = False
+    ) -> ad.AdmitResponse:
+        """Have a pod judged; with a Node object, by it."""
+        attributes = pod_attributes(pod.uid, pod.namespace, pod.name)
+        with span("admit pod", **attributes):
+            answer = await self._with_node(pod, preempted, resize, fresh=None)
+            if answer.verdict == pb.VERDICT_DEFERRED and answer.reason == FRESH_NODE_NEEDED:
+                fresh = None if self._node is None else await self._node.read()
+                answer = await self._with_node(pod, preempted, resize, fresh=fresh, last=True)
+        self._saw(answer.revision)
+        return answer
+
+    async def release(self, pod_uid: str) -> None:
+        """Give back what a pod holds; a pod that holds nothing is no mistake."""
+        try:
+            self._saw(await self.client.release(pod_uid, timeout=CALL_SECONDS))
+        except NotAdmitted:
+            return
+
+    async def reconcile(
+        self,
+        active: Iterable[str],
+        running: Iterable[RunningContainer],
+        *,
+        as_of: int,
+        sources_ready: bool,
+    ) -> ad.ReconcileResponse:
+        """Say which pods there are; the others of this owner are released."""
+        answer = await self.client.reconcile(
+            active,
+            owner=self._owner,
+            running_containers=[
+                pb.RunningContainer(
+                    container_id=each.container_id,
+                    pod_uid=each.pod_uid,
+                    container_name=each.name,
+                )
+                for each in running
+            ],
+            as_of_revision=as_of,
+            sources_ready=sources_ready,
+            timeout=CALL_SECONDS,
+        )
+        self._saw(answer.revision)
+        return answer
+
+    async def admissions(self) -> ad.ListAdmissionsResponse:
+        """The pods that are admitted for this owner, in order of admission."""
+        answer = await self.client.list_admissions(owner=self._owner, timeout=CALL_SECONDS)
+        self._saw(answer.revision)
+        return answer
+
+    async def prepare(self, pod_uid: str, container: str) -> ad.PrepareContainerResponse:
+        """What is to be applied to a container before it starts."""
+        return await self.client.prepare_container(pod_uid, container, timeout=CALL_SECONDS)
+
+    async def add_container(self, pod_uid: str, container: str, container_id: str) -> None:
+        """A container is about to start."""
+        await self.client.add_container(pod_uid, container, container_id, timeout=CALL_SECONDS)
+
+    async def remove_container(self, container_id: str) -> None:
+        """A container is gone."""
+        await self.client.remove_container(container_id, timeout=CALL_SECONDS)
+
+    async def node_changed(self) -> None:
+        """The Node object is another one now, or was never told."""
+        node = None if self._node is None else self._node.current()
+        if node is not None:
+            await self.client.set_node(node, timeout=CALL_SECONDS)
+
+    async def close(self) -> None:
+        """Close the channel."""
+        await self.client.close()
+
+    async def _with_node(
+        self,
+        pod: AgentPod,
+        preempted: Sequence[str],
+        resize: bool,
+        *,
+        fresh: core_pb2.Node | None,
+        last: bool = False,
+    ) -> ad.AdmitResponse:
+        """Ask; where the service has forgotten the Node object, tell it and ask again."""
+        known = self._node is not None and self._node.current() is not None
+
+        async def ask() -> ad.AdmitResponse:
+            return await self.client.admit(
+                pod_from_json(pod.document),
+                owner=self._owner,
+                resize=resize,
+                preempted_pod_uids=preempted,
+                can_read_node=known and not last,
+                fresh_node=fresh,
+                needs_node=known,
+                timeout=ADMIT_SECONDS,
+            )
+
+        try:
+            return await ask()
+        except PreconditionFailed as error:
+            if not known or all(v.field != "node" for v in error.violations):
+                raise
+            await self.node_changed()
+            return await ask()
+
+    def _saw(self, revision: int) -> None:
+        self.revision = max(self.revision, revision)

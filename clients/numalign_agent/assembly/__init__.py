@@ -1,0 +1,1 @@
+"""Putting the parts of an agent together and letting them run."""

@@ -1,0 +1,1 @@
+"""The periodic clean-up: what the handlers and workers have missed (HSK)."""

@@ -1,0 +1,1 @@
+"""Keeping containers that run where Admission wants them."""

@@ -1,0 +1,1 @@
+"""Asking containers whether they have started, are ready, are alive."""

@@ -1,0 +1,1 @@
+"""Resizes that are wanted and not granted yet (RES)."""
