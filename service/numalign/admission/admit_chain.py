@@ -21,7 +21,7 @@ from numalign.admission.handlers.allocation import ResizeGates, allocation_of
 from numalign.admission.handlers.node_usage import PodUsage, pod_usage, summed
 from numalign.admission.handlers.predicates import NO_DEVICES, DeviceCounts
 from numalign.admission.handlers.preemption import VICTIM_REASON
-from numalign.admission.node_state import NodeState
+from numalign.admission.node_state import NodeState, Pressure
 from numalign.admission.pod_messages import (
     admit_pod,
     node_view,
@@ -61,6 +61,16 @@ class ChainStrategies:
 
     walk: Walk[ad.AdmitResponse]
     judge_again: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainPlan:
+    """Who decides, as one configuration says: on additions, and on resizes."""
+
+    additions: Chain
+    resizes: Chain
+    resize: ResizeGates
+    gates: FeatureGates
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,25 +120,28 @@ class AdmitChain:
 
     def __init__(
         self,
-        chain: Chain,
-        resizes: Chain,
+        plan: ChainPlan,
         strategies: ChainStrategies,
         node: NodeState,
         mirror: AdmissionMirror,
-        resize: ResizeGates,
-        gates: FeatureGates,
     ) -> None:
-        """Make it. `chain` decides on additions, `resizes` on resizes."""
         self.node = node
-        self._chain = chain
-        self._without_node = only_remote(chain)
-        self._resizes = resizes
-        self._resizes_without_node = resizing_without_node(resizes)
         self._strategies = strategies
         self._mirror = mirror
-        self._resize = resize
-        self._gates = gates
         self._one_at_a_time = asyncio.Lock()
+        self._take(plan)
+
+    async def change(self, plan: ChainPlan, pressure: Pressure) -> None:
+        """Decide by another plan and other thresholds, from the next pod on."""
+        async with self._one_at_a_time:
+            self._take(plan)
+            self.node.change(pressure)
+
+    def _take(self, plan: ChainPlan) -> None:
+        self._plan = plan
+        self._without_node = only_remote(plan.additions)
+        self._resizes_without_node = resizing_without_node(plan.resizes)
+        # What pods take depends on the gates.
         self._known: dict[str, _Known] = {}
 
     @property
@@ -166,7 +179,7 @@ class AdmitChain:
             self._known = {uid: self._admitted(uid) for uid in records}
             asked = self._question(Operation.ADD, pod, request, data)
             topology = _Topology(ask, request.dry_run, _others(records, pod.uid))
-            chain = self._chain if self.node.is_known else self._without_node
+            chain = self._plan.additions if self.node.is_known else self._without_node
             outcome = await self._strategies.walk(chain, asked, topology)
             return self._answer(outcome, request)
 
@@ -196,7 +209,7 @@ class AdmitChain:
             self._known = {uid: self._admitted(uid) for uid in records}
             asked = self._question(Operation.RESIZE, pod, request, data)
             topology = _Topology(ask, request.dry_run, _others(records, pod.uid), tried)
-            chain = self._resizes if self.node.is_known else self._resizes_without_node
+            chain = self._plan.resizes if self.node.is_known else self._resizes_without_node
             response = self._answer(await allocate_last(chain, asked, topology), request)
             answer_resize(response, records[pod.uid].resources)
             return response
@@ -231,9 +244,9 @@ class AdmitChain:
             pod,
             operation,
             [known.pod for known in others.values()],
-            {} if own is None else {pod.uid: allocation_of(own.pod, self._resize)},
+            {} if own is None else {pod.uid: allocation_of(own.pod, self._plan.resize)},
             _facts(self.node.facts(), request),
-            self._resize,
+            self._plan.resize,
         )
         if asked.pod is not pod:
             data = with_resources(parse_pod(data), asked.pod).SerializeToString()
@@ -252,7 +265,7 @@ class AdmitChain:
         return self._known_as(spec, _read(parse_pod(spec)))
 
     def _known_as(self, spec: bytes, pod: AdmitPod) -> _Known:
-        return _Known(spec, pod, pod_usage(pod, self._gates))
+        return _Known(spec, pod, pod_usage(pod, self._plan.gates))
 
 
 def _facts(facts: NodeFacts, request: ad.AdmitRequest) -> NodeFacts:

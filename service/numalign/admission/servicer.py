@@ -15,8 +15,8 @@ from google.protobuf.message import DecodeError
 from grpc import StatusCode, aio
 
 from numalign.admission.admit_chain import AdmitChain
+from numalign.admission.node_file import KnownNode
 from numalign.admission.observer import AnswerObserver
-from numalign.admission.pod_messages import node_view
 from numalign.errors import FieldViolation, InvalidInput, NodeUnknown, NumalignError, Unavailable
 from numalign.rpc.context import Context
 from numalign.rpc.status import status_of
@@ -233,7 +233,7 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
         """Tells what the Node object says now."""
         if not request.node.metadata.name:
             raise InvalidInput(FieldViolation("node.metadata.name", "Required value"))
-        self._chain.node.set_node(node_view(request.node), request.node.SerializeToString())
+        self._chain.node.set_node(KnownNode.of(request.node))
         self._chain.start()
         return ad.SetNodeResponse()
 

@@ -22,6 +22,22 @@ from numalign.document.section import Section, shown
 _KEYS = ("chain", "node", "declaredFeatures", "nodeFs", "imageFs", "handlers")
 _PODS = ("pods",)
 
+CHAIN_KEYS = (
+    "evictionHard",
+    "evictionSoft",
+    "evictionSoftGracePeriod",
+    "evictionMinimumReclaim",
+    "evictionPressureTransitionPeriod",
+    "mergeDefaultEvictionSettings",
+    "enforceNodeAllocatable",
+    "allowedUnsafeSysctls",
+    "shutdownGracePeriod",
+    "shutdownGracePeriodCriticalPods",
+    "shutdownGracePeriodByPodPriority",
+    "memorySwap",
+)
+"""The keys of a KubeletConfiguration that the chain reads."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainKeys:

@@ -7,11 +7,10 @@ the Node object says.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable
 from typing import TypeAlias
 
-from numalign.admission.admit_chain import AdmitChain
+from numalign.admission.admit_chain import AdmitChain, ChainPlan
 from numalign.admission.chain.built_in import (
     ChainSettings,
     built_in_chain,
@@ -21,21 +20,17 @@ from numalign.admission.chain.place import Place
 from numalign.admission.chain.placement import with_others
 from numalign.admission.chain.question import Handler
 from numalign.admission.chain.version import ChainVersion
-from numalign.admission.handlers.allocation import ResizeGates, resize_gates
+from numalign.admission.handlers.allocation import resize_gates
 from numalign.admission.handlers.eviction_thresholds import parse_thresholds
 from numalign.admission.handlers.node_shutdown import grace_groups
-from numalign.admission.handlers.node_view import NodeView
 from numalign.admission.handlers.resize_feasibility import ResizeFacts
 from numalign.admission.handlers.swap import swap_behavior
 from numalign.admission.handlers.sysctl import allowlist, safe_sysctls
-from numalign.admission.node_state import NodeState
-from numalign.admission.pod_messages import node_view
+from numalign.admission.node_file import NodeFile
+from numalign.admission.node_state import NodeState, Pressure
 from numalign.admission.pod_resources.mirror import AdmissionMirror
 from numalign.config.admission_chain import ChainKeys, read_chain_keys
 from numalign.config.settings import Settings
-from numalign.document.text import read_document
-from numalign.errors import ConfigError, InvalidInput
-from numalign.kube.pod_json import node_from_json
 from numalign.machine.host_security import app_armor_enabled, can_limit_swap, kernel_version
 from numalign.machine.node_stats import read_node_stats
 from numalign.process.compatibility import strategies_of
@@ -48,40 +43,60 @@ _SINCE_4_15 = frozenset({"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"})
 """Safe names that v1.31 does not have (SYS-1)."""
 
 
+def plan_of(settings: Settings, others: Iterable[OthersStep] = ()) -> ChainPlan:
+    """Who decides as the settings say; `others` are handlers of others, with their places.
+
+    Raises ConfigError for sysctls or grace periods that cannot be used.
+    """
+    version = settings.admission.chain
+    told = _chain_settings(settings, read_chain_keys(settings.kubelet))
+    additions = with_others(built_in_chain(told, version), others)
+    return ChainPlan(
+        additions=additions,
+        resizes=resizing_nothing(told) if version is ChainVersion.V1_31 else additions,
+        resize=told.resize,
+        gates=settings.gates,
+    )
+
+
+def pressure_of(settings: Settings) -> Pressure:
+    """How pressure is measured. Raises ConfigError for thresholds that cannot be used."""
+    keys = read_chain_keys(settings.kubelet)
+    wanted, root = settings.admission, settings.host_root
+    return Pressure(
+        thresholds=parse_thresholds(keys.eviction),
+        transition_period=keys.transition_period,
+        read_stats=lambda: read_node_stats(root, wanted.node_fs, wanted.image_fs),
+        dedicated_image_fs=wanted.image_fs is not None,
+    )
+
+
+def node_file_of(settings: Settings) -> NodeFile | None:
+    """The file with the Node object, if there is to be one. Raises ConfigError."""
+    path = settings.admission.node_file
+    return None if path is None else NodeFile(path)
+
+
+def check_chain(settings: Settings) -> None:
+    """Look whether the chain could be opened. Raises ConfigError as its parts do."""
+    plan_of(settings)
+    pressure_of(settings)
+    node_file_of(settings)
+
+
 def open_chain(
     settings: Settings, topology: tm_grpc.TopologyManagerAsyncStub, others: Iterable[OthersStep]
 ) -> AdmitChain:
-    """The chain that the settings describe, with the Node object of the file if there is one.
-
-    `others` are handlers of others, with their places. Raises ConfigError for thresholds,
-    sysctls, grace periods or a Node that cannot be used.
-    """
-    keys = read_chain_keys(settings.kubelet)
-    wanted = settings.admission
-    node = NodeState(
-        parse_thresholds(keys.eviction),
-        keys.transition_period,
-        lambda: read_node_stats(settings.host_root, wanted.node_fs, wanted.image_fs),
-        time.monotonic,
-        dedicated_image_fs=wanted.image_fs is not None,
-    )
-    if wanted.node_file is not None:
-        node.set_node(*_read_node(wanted.node_file))
-    resize = resize_gates(settings.gates)
-    told = _chain_settings(settings, keys, resize)
-    chain = with_others(built_in_chain(told, wanted.chain), others)
+    """The chain that the settings describe. Raises ConfigError as the parts of it do."""
     return AdmitChain(
-        chain,
-        resizing_nothing(told) if wanted.chain is ChainVersion.V1_31 else chain,
+        plan_of(settings, others),
         strategies_of(settings.compatibility).chain,
-        node,
+        NodeState(pressure_of(settings), time.monotonic, node_file_of(settings)),
         AdmissionMirror(topology, with_pods=True),
-        resize,
-        settings.gates,
     )
 
 
-def _chain_settings(settings: Settings, keys: ChainKeys, resize: ResizeGates) -> ChainSettings:
+def _chain_settings(settings: Settings, keys: ChainKeys) -> ChainSettings:
     safe = safe_sysctls(kernel_version(settings.host_root))
     if settings.admission.chain is ChainVersion.V1_31:
         safe = tuple(name for name in safe if name not in _SINCE_4_15)
@@ -94,7 +109,7 @@ def _chain_settings(settings: Settings, keys: ChainKeys, resize: ResizeGates) ->
             ),
         ),
         gates=settings.gates,
-        resize=resize,
+        resize=resize_gates(settings.gates),
         sysctls=allowlist((*safe, *keys.allowed_unsafe_sysctls)),
         app_armor_enabled=app_armor_enabled(settings.host_root),
         declared_features=frozenset(settings.admission.declared_features),
@@ -104,15 +119,3 @@ def _chain_settings(settings: Settings, keys: ChainKeys, resize: ResizeGates) ->
             keys.shutdown_grace_period_by_pod_priority,
         ),
     )
-
-
-def _read_node(path: Path) -> tuple[NodeView, bytes]:
-    """The Node object in a file, as the predicates see it and serialised."""
-    document = read_document(path)
-    if not isinstance(document, Mapping):
-        raise ConfigError(f"{path}: is no Node object")
-    try:
-        node = node_from_json(document)
-        return node_view(node), node.SerializeToString()
-    except InvalidInput as error:
-        raise ConfigError(f"{path}: {error}") from error

@@ -5,18 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from grpc import aio
 
-from numalign.admission.admit_chain import AdmitChain
 from numalign.admission.observer import AnswerObserver
 from numalign.admission.pod_resources.mirror import AdmissionMirror
 from numalign.admission.servicer import AdmissionServicer, ReceivedAdmit
 from numalign.config.settings import Service, Settings
-from numalign.process.admission_chain import open_chain
-from numalign.process.admit_handlers import open_others
+from numalign.process.admission_changes import ChainLife
 from numalign.process.part import OwnSocket, Part
 from numalign.rpc.methods import Registration
 from numalign.telemetry.metrics import Metrics
@@ -39,18 +36,14 @@ def admission_part(
     """
     stub = tm_grpc.TopologyManagerStub(topology)
     mirror = AdmissionMirror(stub)
-    others = open_others(settings, metrics)
-    chain = open_chain(settings, stub, others.steps)
+    life = ChainLife(settings, stub, metrics)
+    chain = life.chain
 
     def answered(revision: int) -> None:
         mirror.answered(revision)
         chain.answered(revision)
 
     servicer = AdmissionServicer(stub, settings.owner, AnswerObserver(metrics), answered, chain)
-
-    async def close_chain() -> None:
-        await chain.close()
-        await others.close()
 
     part = Part(
         service=Service.ADMISSION,
@@ -61,8 +54,9 @@ def admission_part(
         ),
         health_name=HEALTH_NAME,
         ready=topology_ready,
-        serving=partial(_start, chain),
-        close=close_chain,
+        serving=life.serving,
+        check=life.check,
+        close=life.close,
     )
     if settings.pod_resources is None:
         return part
@@ -81,12 +75,6 @@ def admission_part(
         close=close,
         sockets=(_pod_resources_socket(settings.pod_resources, mirror, stub, metrics),),
     )
-
-
-async def _start(chain: AdmitChain) -> None:
-    """Begin with the chain, where a file has the Node object, or others have handlers in it."""
-    if chain.is_active:
-        chain.start()
 
 
 def _pod_resources_socket(

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 
+from numalign.config.admission_chain import CHAIN_KEYS
 from numalign.config.settings import Service, Settings
 from numalign.process.part import Part
 from numalign.process.second_owner import watch as second_owner
@@ -39,6 +40,10 @@ _OWNERS = second_owner.SETTINGS
 _TOPOLOGY = {"topology": "topologyManagerPolicy"}
 _OF_SERVICE = {
     Service.ADMISSION: {
+        **_GATES,
+        "cpu": "cpuManagerPolicy",
+        "memory": "memoryManagerPolicy",
+        "host_root": "numalign.hostRoot",
         "owner": "numalign.owner",
         "pod_resources": "numalign.podResources",
         "listen": "numalign.listen",
@@ -115,13 +120,20 @@ class Reloader:
         return applied
 
     def _other_than_in_force(self, settings: Settings) -> list[str]:
-        paths = settings_of(part.service for part in self._parts)
-        return sorted(
+        services = [part.service for part in self._parts]
+        others = [
             path
-            for name, path in paths.items()
+            for name, path in settings_of(services).items()
             if getattr(settings, name)
             != getattr(self._in_force.get(path, self._started_with), name)
-        )
+        ]
+        others += [
+            key
+            for key in kubelet_keys_of(services)
+            if settings.kubelet.get(key)
+            != self._in_force.get(key, self._started_with).kubelet.get(key)
+        ]
+        return sorted(others)
 
 
 def settings_of(services: Iterable[Service]) -> dict[str, str]:
@@ -133,3 +145,8 @@ def settings_of(services: Iterable[Service]) -> dict[str, str]:
     for service in services:
         paths |= _OF_SERVICE[service]
     return paths
+
+
+def kubelet_keys_of(services: Iterable[Service]) -> tuple[str, ...]:
+    """Keys of the KubeletConfiguration that these services read as they are written."""
+    return CHAIN_KEYS if Service.ADMISSION in services else ()

@@ -51,18 +51,20 @@ def test_a_section_names_every_option_and_shows_an_example(name: str) -> None:
     assert "```console" in section
 
 
-def test_the_example_of_a_provider_is_the_example() -> None:
+def test_the_examples_of_providers_are_the_examples() -> None:
     text = (ROOT / "docs" / "writing-a-hint-provider.md").read_text(encoding="utf-8")
-    example = ROOT / "clients" / "examples" / "licence-provider" / "provider.py"
+    examples = ("licence-provider", "hint-provider")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 
-    assert len(blocks) == 2
-    for block in blocks:
+    assert len(blocks) == 2 * len(examples)
+    for number, block in enumerate(blocks):
+        example = ROOT / "clients" / "examples" / examples[number // 2] / "provider.py"
         assert block.strip() in example.read_text(encoding="utf-8")
 
 
-def test_the_document_on_providers_names_what_there_is_to_use() -> None:
-    text = (ROOT / "docs" / "writing-a-hint-provider.md").read_text(encoding="utf-8")
+def test_the_documents_on_ones_own_parts_name_what_there_is_to_use() -> None:
+    pages = ("writing-a-hint-provider.md", "writing-an-admit-handler.md")
+    text = "\n".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in pages)
     internal = {"HintProviderServicer", "HintValue", "Hints", "SqliteStore", "StateFileError"}
 
     for name in set(sdk.__all__) - internal:

@@ -130,6 +130,26 @@ def test_config_check_names_every_problem(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param('allowedUnsafeSysctls: ["net*"]', "not known to be namespaced", id="sysctl"),
+        pytest.param("evictionSoft: {memory.available: 1Gi}", "grace period", id="threshold"),
+        pytest.param("shutdownGracePeriod: soon", "shutdownGracePeriod", id="shutdown"),
+        pytest.param("numalign: {admission: {node: no.yaml}}", "no.yaml", id="node"),
+    ],
+)
+def test_config_check_looks_at_what_only_the_chain_reads(
+    run: Run, tmp_path: Path, text: str, problem: str
+) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    result = run("config", "check", str(path))
+
+    assert result.exit_code == 1
+    assert problem in result.stderr
+
+
+@pytest.mark.parametrize(
     ("compatibility", "code"), [pytest.param("safe", 1), pytest.param("kubelet", 0)]
 )
 def test_config_check_holds_devices_to_a_machine_that_is_described(

@@ -9,8 +9,8 @@ import pytest
 from tests.unit.process.observed_world import settings
 
 from numalign.config.settings import Service
-from numalign.process import provider_parts, topology_changes
-from numalign.process.reload import settings_of
+from numalign.process import admission_changes, provider_parts, topology_changes
+from numalign.process.reload import kubelet_keys_of, settings_of
 from numalign.process.second_owner import watch as second_owner
 
 ROOT = Path(__file__).parents[3]
@@ -26,6 +26,7 @@ def column(number: int) -> str:
 def test_it_says_which_settings_take_effect_and_which_do_not(tmp_path: Path) -> None:
     config = settings(tmp_path)
     applied = {
+        *admission_changes.chain_settings(config),
         *topology_changes.values_of(config),
         *provider_parts.cpu_settings(config),
         *provider_parts.memory_settings(config),
@@ -33,7 +34,7 @@ def test_it_says_which_settings_take_effect_and_which_do_not(tmp_path: Path) -> 
         "numalign.log",
         *second_owner.SETTINGS.values(),
     }
-    everything = set(settings_of(Service).values())
+    everything = {*settings_of(Service).values(), *kubelet_keys_of(Service)}
 
     assert applied <= everything
     for path in applied:

@@ -52,7 +52,13 @@ def check(file: Path) -> None:
 
 
 def _refuse_what_does_not_fit(settings: Settings) -> None:
-    """Hold devices to the machine, unless that is the one which happens to run this."""
+    """Look at the chain of admit handlers, and hold devices to the machine.
+
+    Devices are not held to the machine that happens to run this.
+    """
+    from numalign.process.admission_chain import check_chain  # noqa: PLC0415 - large
+
+    check_chain(settings)
     if isinstance(settings.machine, MachineRoot) or not settings.devices:
         return
     from numalign.process.compatibility import strategies_of  # noqa: PLC0415 - large
