@@ -127,6 +127,18 @@ async def test_admitted_pods_count_and_released_ones_do_not(tmp_path: Path) -> N
     assert third.verdict == pb.VERDICT_ADMITTED
 
 
+async def test_a_caller_that_needs_the_node_is_told_that_none_is_known(tmp_path: Path) -> None:
+    async with _opened(tmp_path) as one:
+        with pytest.raises(aio.AioRpcError) as refused:
+            await one.admission.Admit(_request(_pod("a"), needs_node=True))
+        await _set_node(one)
+        answer = await one.admission.Admit(_request(_pod("a"), needs_node=True))
+
+    assert refused.value.code() is StatusCode.FAILED_PRECONDITION
+    assert "set it by SetNode" in (refused.value.details() or "")
+    assert answer.verdict == pb.VERDICT_ADMITTED
+
+
 async def test_pods_that_only_the_caller_knows_count(tmp_path: Path) -> None:
     async with _opened(tmp_path) as one:
         await _set_node(one)

@@ -116,6 +116,8 @@ class Admitter:
     def released(self, uid: str) -> None:
         """A pod does not hold anything any more."""
         self._admitted.discard(uid)
+        self._waiting = self._waiting.room_made()
+        self._changed()
 
     def turn(self) -> asyncio.Lock:
         """Held while a pod is judged: an addition and a resize never overlap (ADM-5)."""
@@ -212,6 +214,8 @@ class Admitter:
         if answer.verdict == pb.VERDICT_DEFERRED:
             self._put_off(entry, asked, answer)
             return
+        if answer.verdict == pb.VERDICT_REJECTED and self._wait_for_room(entry):
+            return
         if self._still_waits(entry):
             await self._effects.note(asked, word, answer)
         # From here on nothing waits, so that what is true now stays true to the end.
@@ -234,6 +238,20 @@ class Admitter:
         seconds = answer.retry_after.ToTimedelta().total_seconds() or RETRY_SECONDS
         self._waiting = self._waiting.changed(replace(entry, not_before=self._now() + seconds))
         self._effects.deferred(pod, answer)
+
+    def _wait_for_room(self, entry: Waiting) -> bool:
+        """Whether a rejection is not the last word: pods are leaving that still hold something.
+
+        No source wants them any more, so to the kubelet they are gone already.
+        """
+        leaving = self._admitted - self._pods.pods.keys()
+        if not leaving or not self._still_waits(entry):
+            return False
+        _log.info("no room before other pods have left", leaving=len(leaving))
+        self._waiting = self._waiting.changed(
+            replace(entry, not_before=self._now() + RETRY_SECONDS, for_room=True)
+        )
+        return True
 
     async def _after_trouble(
         self, entry: Waiting, pod: AgentPod, error: AdmissionError, pause: Pause
@@ -264,7 +282,7 @@ class Admitter:
     async def _give_back(self, uid: str) -> None:
         """Release what nobody wants any more."""
         await released(lambda: self._calls.release(uid), uid, self._metrics)
-        self._admitted.discard(uid)
+        self.released(uid)
 
     def _still_waits(self, entry: Waiting) -> bool:
         """Whether the pod was not taken away meanwhile, even if another came in its place."""

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 class Waiting:
     """One pod. `number` is its place; times are seconds of one clock.
 
-    `preempted` are UIDs of pods that were ended for it. `since` is when it came.
+    `preempted` are UIDs of pods that were ended for it. `since` is when it came. `for_room`: it
+    was put off because pods that are leaving still hold what it may need.
     """
 
     uid: str
@@ -22,6 +23,7 @@ class Waiting:
     since: float
     not_before: float = 0.0
     failures: int = 0
+    for_room: bool = False
     preempted: tuple[str, ...] = ()
 
 
@@ -55,6 +57,14 @@ class WaitingList:
         """With one pod asked about as soon as it is its turn, though it was put off."""
         entry = self.waiting.get(uid)
         return self if entry is None else self.changed(replace(entry, not_before=0.0))
+
+    def room_made(self) -> WaitingList:
+        """With those who wait for room asked about again."""
+        waiting = {
+            uid: replace(entry, not_before=0.0, for_room=False) if entry.for_room else entry
+            for uid, entry in self.waiting.items()
+        }
+        return WaitingList(waiting, self.next_number)
 
     def head(self, ranks: Mapping[str, int], now: float, *, hold_new: bool) -> Waiting | None:
         """Whose turn it is; None if nobody's.
