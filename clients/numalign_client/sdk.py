@@ -1,7 +1,7 @@
 """Parts of one's own: hint providers and admit handlers.
 
-A hint provider hands out resources of the node: subclass SimpleHintProvider, run a
-ProviderServer.
+A hint provider hands out resources of the node: subclass SimpleHintProvider (or
+AsyncHintProvider), run a ProviderServer (AsyncProviderServer).
 
 >>> class Licences(SimpleHintProvider):
 ...     name = "licences"
@@ -36,6 +36,7 @@ try:
         AsyncAdmitHandlerServer,
     )
     from numalign_client.provider.amounts import requested
+    from numalign_client.provider.asynchronous import AsyncHintProvider, AsyncProviderServer
     from numalign_client.provider.base import (
         CannotAllocate,
         CannotJudge,
@@ -62,6 +63,8 @@ __all__ = [
     "AdmitHandlerServer",
     "AsyncAdmitHandler",
     "AsyncAdmitHandlerServer",
+    "AsyncHintProvider",
+    "AsyncProviderServer",
     "CannotAllocate",
     "CannotJudge",
     "Defer",

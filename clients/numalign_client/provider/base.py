@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias
 
 from numalign.kube.core.v1 import core_pb2
 from numalign.v1 import types_pb2 as pb
@@ -106,5 +106,42 @@ class SimpleHintProvider(ABC):
 
     def _bound(self) -> Books:
         if self._books is None:
-            raise RuntimeError(f"provider {self.name} is not served yet, so it has no books")
+            raise not_served(self.name)
         return self._books
+
+
+class ServedProvider(Protocol):
+    """What is asked of a provider while it is served: a `SimpleHintProvider`, or like one."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def resources(self) -> Sequence[str]:
+        """What it serves."""
+
+    def bind(self, books: Books) -> None:
+        """Take its books."""
+
+    def hints(self, pod: core_pb2.Pod, container: core_pb2.Container) -> Hints | None:
+        """See SimpleHintProvider."""
+
+    def pod_hints(self, pod: core_pb2.Pod) -> Hints | None:
+        """See SimpleHintProvider."""
+
+    def allocate(
+        self, pod: core_pb2.Pod, container: core_pb2.Container, nodes: frozenset[int] | None
+    ) -> Mapping[str, Sequence[str] | Grant]:
+        """See SimpleHintProvider."""
+
+    def release(self, pod_uid: str) -> None:
+        """See SimpleHintProvider."""
+
+    def committed(self, pod_uid: str) -> None:
+        """See SimpleHintProvider."""
+
+
+def not_served(name: str) -> RuntimeError:
+    """The error of a provider that asks for its books before it has any."""
+    return RuntimeError(f"provider {name} is not served yet, so it has no books")

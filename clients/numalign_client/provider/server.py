@@ -12,7 +12,7 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from numalign.v1.hint_provider_pb2_grpc import add_HintProviderServicer_to_server
-from numalign_client.provider.base import SimpleHintProvider
+from numalign_client.provider.base import ServedProvider
 from numalign_client.provider.registration import Registrar, Registration
 from numalign_client.provider.servicer import HintProviderServicer
 from numalign_client.provider.store import MemoryStore, PartStore, SqliteStore
@@ -38,7 +38,7 @@ class ProviderServer:
 
     def __init__(
         self,
-        provider: SimpleHintProvider,
+        provider: ServedProvider,
         socket: str | os.PathLike[str],
         *,
         state: str | os.PathLike[str] | None = None,

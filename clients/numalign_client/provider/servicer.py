@@ -20,7 +20,7 @@ from numalign_client.provider.base import (
     CannotJudge,
     Hints,
     NotYet,
-    SimpleHintProvider,
+    ServedProvider,
 )
 from numalign_client.provider.books import Books, InDoubt
 from numalign_client.provider.messages import allocation, deferral, hint_map, nodes_of
@@ -36,7 +36,7 @@ _WATCH_SECONDS = 0.5
 class HintProviderServicer(hp_grpc.HintProviderServicer):
     """Serves one provider over its books. The instance id is new with every servicer."""
 
-    def __init__(self, provider: SimpleHintProvider, store: PartStore | None = None) -> None:
+    def __init__(self, provider: ServedProvider, store: PartStore | None = None) -> None:
         self._provider = provider
         self._books = Books(MemoryStore() if store is None else store)
         self._instance_id = uuid.uuid4().hex
