@@ -41,10 +41,14 @@ class AdmissionCalls:
     `revision` is the latest that any answer had: what the agent knows goes so far.
     """
 
-    def __init__(self, socket: Path, owner: str, node: NodeObjects | None) -> None:
+    def __init__(self, socket: Path, owner: str) -> None:
         self.client = AsyncAdmissionClient(channel=open_channel(socket, active_tracer()))
         self.revision = 0
         self._owner = owner
+        self._node: NodeObjects | None = None
+
+    def judge_by(self, node: NodeObjects) -> None:
+        """Have pods judged by this Node object from now on."""
         self._node = node
 
     async def admit(

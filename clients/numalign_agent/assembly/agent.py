@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numalign.errors import NumalignError
 from numalign.store.process_lock import ProcessLock
 from numalign.telemetry.logs import get_logger
 from numalign.telemetry.metrics import Metrics
-from numalign_agent.admitting.calls import AdmissionCalls
+from numalign_agent.admitting.calls import CALL_SECONDS, AdmissionCalls
+from numalign_agent.api.followed_node import FollowedNode
+from numalign_agent.api.side import ApiSide, NodeCalls, connect_api
 from numalign_agent.assembly.parts import Outside, Parts
-from numalign_agent.assembly.sources import sources_of
 from numalign_agent.config.settings import AgentSettings, Enforce, RunnerKind
 from numalign_agent.journal.journal import Journal
 from numalign_agent.journal.rows import Problem
+from numalign_agent.loop.runtime_health import NEVER_CHECKED
 from numalign_agent.loop.sources_ready import SourcesReady
 from numalign_agent.loop.sync_loop import LoopChannels
 from numalign_agent.merging.merger import SourceMerger
 from numalign_agent.metrics import AGENT
 from numalign_agent.pods.manager import PodManager
-from numalign_agent.runners.port import PodRunner
+from numalign_agent.runners.port import PodRunner, RunnerFailed
+from numalign_agent.sources.assembly import make_sources
 from numalign_agent.sources.port import PodSource
 from numalign_agent.status.cache import StatusCache
 from numalign_agent.web import WebPage
-
-if TYPE_CHECKING:
-    from numalign_agent.assembly.api_side import ApiSide
 
 PROBLEMS_SECONDS = 2.0
 
@@ -52,8 +53,9 @@ class Agent:
         self._sources = sources
         self._merger = merger
         self._api = api
-        if api is not None:
-            outside.cache.tell(api.sink(self.parts))
+        self._sinks = [] if api is None else [api.status_sink(self.parts)]
+        for sink in self._sinks:
+            outside.cache.tell(sink)
 
     def checks(self) -> Mapping[str, Any]:
         """The health checks by name."""
@@ -80,7 +82,8 @@ class Agent:
                 parts.dead.run(),
                 self._tell_problems(),
                 *self._deliveries(),
-                *(() if self._api is None else self._api.tasks(parts.loop.not_ready)),
+                *(() if self._api is None else (self._api.run(),)),
+                *(sink.run() for sink in self._sinks),
             ):
                 group.create_task(work)
 
@@ -95,10 +98,13 @@ class Agent:
     async def _tell_problems(self) -> None:
         """Keep what sources cannot use where people look for it."""
         while True:
+            told = [(source.name, source.problems()) for source in self._sources]
+            if self._api is not None:
+                told.append(("node", self._api.problems()))
             found = [
-                Problem(source.name, place, why)
-                for source in self._sources
-                for place, why in sorted(source.problems().items())
+                Problem(name, place, why)
+                for name, problems in told
+                for place, why in sorted(problems.items())
             ]
             await self._outside.journal.problems(found)
             await asyncio.sleep(PROBLEMS_SECONDS)
@@ -123,19 +129,16 @@ async def open_agent(
         if runner is None:
             runner = await open_runner(settings)
         stack.push_async_callback(runner.close)
-        api = await _api(settings)
+        calls = AdmissionCalls(settings.admission_socket, settings.owner)
+        stack.push_async_callback(calls.close)
+        health = _NodeHealth()
+        api = await _connected(settings, calls, health)
         if api is not None:
             stack.push_async_callback(api.close)
-        calls = AdmissionCalls(
-            settings.admission_socket, settings.owner, None if api is None else api.node
-        )
-        stack.push_async_callback(calls.close)
-        if api is not None:
-            api.use(calls)
         cache = StatusCache([journal])
         channels = LoopChannels()
         merger = SourceMerger(channels.config, cache.event)
-        sources = sources_of(settings, api)
+        sources = make_sources(settings, api)
         outside = Outside(
             settings=settings,
             runner=runner,
@@ -149,6 +152,7 @@ async def open_agent(
             metrics=metrics,
         )
         agent = Agent(outside, sources, merger, api)
+        health.agent = agent
         stack.push_async_callback(agent.close)
         if settings.http is not None:
             page = WebPage.serve(
@@ -160,7 +164,7 @@ async def open_agent(
 
 
 async def open_runner(settings: AgentSettings) -> PodRunner:
-    """The configured runner. Raises RunnerFailed."""
+    """The configured runner. Raises NumalignError where it cannot be used."""
     if settings.runner is RunnerKind.RECORDER:
         from numalign_agent.runners.recorder import RecorderRunner  # noqa: PLC0415 - only this one
 
@@ -171,15 +175,41 @@ async def open_runner(settings: AgentSettings) -> PodRunner:
     directory = settings.state_directory
     placer = AffinityPlacer() if settings.enforce is Enforce.AFFINITY else None
     logs = settings.pod_logs_directory or directory / "logs"
-    return await ProcessRunner.open(directory / "containers", logs, placer)
+    try:
+        return await ProcessRunner.open(directory / "containers", logs, placer)
+    except RunnerFailed as error:
+        raise NumalignError(f"process runner: {error}") from error
 
 
-async def _api(settings: AgentSettings) -> ApiSide | None:
+class _NodeHealth:
+    """What the node says of itself, before and after there is an agent to say it."""
+
+    def __init__(self) -> None:
+        self.agent: Agent | None = None
+
+    def not_ready(self) -> str | None:
+        """Why no pod can run."""
+        return NEVER_CHECKED if self.agent is None else self.agent.parts.loop.not_ready()
+
+
+async def _connected(
+    settings: AgentSettings, calls: AdmissionCalls, health: _NodeHealth
+) -> ApiSide | None:
+    """The side of the API server, if there is one; Admission judges by its Node object then."""
     if settings.api is None:
         return None
-    from numalign_agent.assembly.api_side import open_api  # noqa: PLC0415 - only with a server
-
-    return await open_api(settings.node_name, settings.api)
+    api = await connect_api(
+        settings.api,
+        settings.node_name,
+        version("numalign"),
+        NodeCalls(
+            tell=partial(calls.client.set_node, timeout=CALL_SECONDS),
+            resources=partial(calls.client.get_node_resources, timeout=CALL_SECONDS),
+            not_ready=health.not_ready,
+        ),
+    )
+    calls.judge_by(FollowedNode(api.server, settings.node_name, api.node))
+    return api
 
 
 def _locked(directory: Path) -> ProcessLock:

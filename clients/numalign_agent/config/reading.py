@@ -81,6 +81,8 @@ def read_settings(document: object, defaults: AgentDefaults) -> AgentSettings:
         nri=_raw(agent, "nri"),
         cgroups=_raw(agent, "cgroups"),
     )
+    if settings.kubelet is not None and settings.runner is not RunnerKind.RECORDER:
+        agent.wrong("kubelet", "goes with runner: recorder only; its pods are run by the kubelet")
     problems.refuse()
     return settings
 
