@@ -12,6 +12,7 @@ NAMES = (
     "pod_message",
     "pod_json",
     "manifest",
+    "static_manifest",
     "quantity",
     "cpu_set",
     "config",

@@ -15,7 +15,9 @@ class Target:
 
     `run` takes any bytes, parses what they stand for, and checks what it can about the result
     with an AssertionError. Only an exception of `documented` may come out of it. `seeds` are
-    inputs from which others are made; none of them needs to be longer than `most_bytes`.
+    inputs from which others are made; none of them needs to be longer than `most_bytes`. With
+    `counts`, an engine that watches the code is told how often each place was reached, else only
+    that it was.
     """
 
     name: str
@@ -23,3 +25,4 @@ class Target:
     documented: tuple[type[Exception], ...]
     seeds: tuple[bytes, ...]
     most_bytes: int = 4096
+    counts: bool = True

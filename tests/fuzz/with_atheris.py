@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,31 +19,38 @@ from tests.fuzz.tally import Tally
 SLOWEST_SECONDS = 20
 """An input that takes longer ends the process, and so is found."""
 
+MOST_COUNTED = 128
+"""The engine makes no difference between this and more."""
+
 
 class Places:
-    """The places in the code that one execution reached, each of them told to the engine once.
+    """The places in the code that executions reach; the engine is told of them after each.
 
-    Telling takes longer than most of what parsers do, and a loop passes its places many times.
+    Telling takes longer than most of what parsers do, and loops pass the same places many times.
+    Without `counts` the engine is told of each place once, however often it was passed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, counts: bool) -> None:
         self.known: set[int] = set()
-        self._reached: set[int] = set()
+        self._counts = counts
+        self._passed: list[int] = []
         self._tell: Callable[[int], None] | None = None
 
     def collect(self) -> None:
         """Collect from now on. The engine sets its own function up before the first execution."""
         if self._tell is None:
             self._tell = atheris._trace_branch
-            atheris._trace_branch = self._reached.add
+            atheris._trace_branch = self._passed.append
 
     def report(self) -> None:
-        """Tell the engine what was reached, and begin anew."""
+        """Tell the engine what was passed, and begin anew."""
         assert self._tell is not None
-        for place in self._reached:
-            self._tell(place)
-        self.known |= self._reached
-        self._reached.clear()
+        passed = Counter(self._passed) if self._counts else dict.fromkeys(self._passed, 1)
+        for place, count in passed.items():
+            for _ in range(min(count, MOST_COUNTED)):
+                self._tell(place)
+        self.known.update(passed)
+        self._passed.clear()
 
 
 def main() -> None:
@@ -56,7 +64,7 @@ def main() -> None:
     most, started = int(runs), time.monotonic()
     until = started + float(seconds)
 
-    places = Places()
+    places = Places(counts=found.counts)
 
     def execute(data: bytes) -> None:
         places.collect()

@@ -94,4 +94,5 @@ TARGET = Target(
     documented=(ConfigError,),
     seeds=starts(SEEDS),
     most_bytes=MOST_BYTES,
+    counts=False,
 )

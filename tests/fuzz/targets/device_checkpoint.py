@@ -23,4 +23,5 @@ TARGET = Target(
     documented=(CheckpointError,),
     seeds=inputs(SEEDS),
     most_bytes=600,
+    counts=False,
 )

@@ -27,4 +27,5 @@ TARGET = Target(
     documented=(DocumentError,),
     seeds=starts(SEEDS),
     most_bytes=MOST_BYTES,
+    counts=False,
 )

@@ -29,4 +29,5 @@ TARGET = Target(
     documented=(InvalidInput,),
     seeds=starts(SEEDS),
     most_bytes=MOST_BYTES,
+    counts=False,
 )

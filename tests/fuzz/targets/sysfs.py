@@ -173,4 +173,5 @@ TARGET = Target(
     seeds=tuple(bytes((number,)) for number in range(256))
     + tuple(bytes((number % 3, number, 5, number)) for number in range(60)),
     most_bytes=MOST_BYTES,
+    counts=False,
 )

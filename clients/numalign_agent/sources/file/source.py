@@ -128,5 +128,8 @@ async def _changes(place: Path) -> AsyncGenerator[list[Path]]:
         rust_timeout=int(LOOK_EVERY * 1000),
         yield_on_timeout=True,
     )
-    async for changes in watching:
-        yield sorted({place / Path(path).name for _, path in changes})
+    try:
+        async for changes in watching:
+            yield sorted({place / Path(path).name for _, path in changes})
+    except RuntimeError as error:  # its own word for what the system refuses, such as a limit
+        raise OSError(str(error)) from error

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
+import pytest
+import watchfiles
 from tests.unit.agent.sources.collecting import running
 from tests.unit.agent.sources.test_file_reading import write
 
@@ -75,3 +78,25 @@ async def test_a_single_file_that_is_replaced(tmp_path: Path) -> None:
 
         path.unlink()
         await delivered.until(lambda: delivered.names == [])
+
+
+async def test_without_a_watch_the_list_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Refusing:
+        def __init__(self, *_: object, **__: object) -> None:
+            pass
+
+        def __aiter__(self) -> Refusing:
+            return self
+
+        async def __anext__(self) -> NoReturn:
+            raise RuntimeError("too many watches")
+
+    monkeypatch.setattr(watchfiles, "awatch", Refusing)
+    async with running(FileSource(tmp_path, "n", every=0.05)) as delivered:
+        await delivered.until(lambda: delivered.names == [])
+        write(tmp_path / "a.yaml", "one")
+        await delivered.until(lambda: delivered.names == ["one-n"])
+
+    assert "too many watches" in capsys.readouterr().err
