@@ -16,6 +16,9 @@ from pathlib import Path
 import atheris
 from tests.fuzz.tally import Tally
 
+WATCHED = ("numalign", "numalign_agent", "numalign_client")
+"""The packages whose code is looked at."""
+
 SLOWEST_SECONDS = 20
 """An input that takes longer ends the process, and so is found."""
 
@@ -56,7 +59,7 @@ class Places:
 def main() -> None:
     """Execute until there were enough, then write the report."""
     name, runs, seconds, seed, report = sys.argv[1:]
-    with atheris.instrument_imports(include=["numalign"]):
+    with atheris.instrument_imports(include=WATCHED):
         from tests.fuzz.catalogue import target  # noqa: PLC0415 - imported under the engine's eyes
 
         found = target(name)
