@@ -81,10 +81,22 @@ def read_settings(document: object, defaults: AgentDefaults) -> AgentSettings:
         nri=_raw(agent, "nri"),
         cgroups=_raw(agent, "cgroups"),
     )
-    if settings.kubelet is not None and settings.runner is not RunnerKind.RECORDER:
-        agent.wrong("kubelet", "goes with runner: recorder only; its pods are run by the kubelet")
+    _check_beside_kubelet(settings, agent)
     problems.refuse()
     return settings
+
+
+def _check_beside_kubelet(settings: AgentSettings, agent: Section) -> None:
+    if settings.kubelet is None:
+        return
+    if settings.runner is not RunnerKind.RECORDER:
+        agent.wrong("kubelet", "goes with runner: recorder only; its pods are run by the kubelet")
+    if settings.file or settings.url or settings.api:
+        agent.wrong(
+            "kubelet",
+            "goes without staticPodPath, staticPodURL and api: the kubelet has the pods of all "
+            "of them, and reports them itself",
+        )
 
 
 def _admission_socket(numalign: Section, runtime: Path | None) -> Path:
