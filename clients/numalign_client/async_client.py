@@ -94,6 +94,7 @@ class AsyncClient:
         resize: bool = False,
         other_pods: Iterable[PodLike] = (),
         preempted_pod_uids: Iterable[str] = (),
+        needs_node: bool = False,
         read_node: Callable[[], Awaitable[NodeLike]] | None = None,
         timeout: float | None = None,
     ) -> Decision:
@@ -107,6 +108,7 @@ class AsyncClient:
         - `other_pods`: pods on the node that are not admitted here, and admitted ones whose
           containers use something else than they are allocated, with their status;
         - `preempted_pod_uids`: victims of an earlier decision that were ended;
+        - `needs_node`: PreconditionFailed on `node` while the service knows no Node object;
         - `read_node`: reads the Node object anew, where node affinity alone stands in the way.
 
         A pod without a uid gets one that depends on namespace and name alone. Raises
@@ -130,6 +132,7 @@ class AsyncClient:
                     resize=resize,
                     other_pods=others,
                     preempted_pod_uids=preempted,
+                    needs_node=needs_node,
                     can_read_node=can_read_node,
                     fresh_node=fresh_node,
                     timeout=seconds,

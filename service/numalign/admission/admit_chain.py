@@ -154,6 +154,11 @@ class AdmitChain:
         self._mirror.start()
         self.node.start()
 
+    async def has_pods(self) -> bool:
+        """Whether any pod is admitted. Raises Unavailable where the record cannot be read."""
+        self._mirror.start()
+        return bool(await self._mirror.pods())
+
     def answered(self, revision: int) -> None:
         """A decision of this revision went out: the next one must see it."""
         self._mirror.answered(revision)

@@ -150,6 +150,9 @@ def _admission(admission: AdmissionSettings) -> dict[str, Any]:
             "nodeFs": str(admission.node_fs),
             "imageFs": _path(admission.image_fs),
             "handlers": [_handler(handler) for handler in admission.handlers],
+            "shutdown": _without_none(
+                {"source": admission.shutdown.source.value, "bus": admission.shutdown.bus}
+            ),
         }
     )
 

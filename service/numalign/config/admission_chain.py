@@ -14,12 +14,13 @@ from numalign.admission.handlers.eviction_state import DEFAULT_TRANSITION_PERIOD
 from numalign.admission.handlers.eviction_thresholds import LINUX_DEFAULTS, EvictionOptions
 from numalign.admission.handlers.swap import SwapBehavior
 from numalign.config.admit_handlers import read_admit_handlers
-from numalign.config.settings import AdmissionSettings
+from numalign.config.settings import AdmissionSettings, ShutdownSettings
 from numalign.document.duration import DurationSyntaxError, parse_duration
 from numalign.document.problems import Problems
 from numalign.document.section import Section, shown
+from numalign.model.quoting import quoted
 
-_KEYS = ("chain", "node", "declaredFeatures", "nodeFs", "imageFs", "handlers")
+_KEYS = ("chain", "node", "declaredFeatures", "nodeFs", "imageFs", "handlers", "shutdown")
 _PODS = ("pods",)
 
 CHAIN_KEYS = (
@@ -67,7 +68,17 @@ def read_admission(section: Section, base: Path, timeout: float) -> AdmissionSet
         node_fs=_directory(section, "nodeFs") or default.node_fs,
         image_fs=_directory(section, "imageFs"),
         handlers=read_admit_handlers(section, "handlers", chain, timeout),
+        shutdown=_shutdown(section.section("shutdown")),
     )
+
+
+def _shutdown(section: Section) -> ShutdownSettings:
+    section.refuse_unknown(("source", "bus"))
+    default = ShutdownSettings()
+    bus = section.required_text("bus") if "bus" in section else None
+    if bus and "=" not in bus:
+        section.wrong("bus", f"must be a D-Bus address such as unix:path=/a, not {quoted(bus)}")
+    return ShutdownSettings(source=section.choice("source", default.source), bus=bus)
 
 
 def read_chain_keys(kubelet: Mapping[str, object]) -> ChainKeys:

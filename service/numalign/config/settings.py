@@ -231,6 +231,21 @@ class AdmitHandlerSettings:
     place: Place | None = None
 
 
+class ShutdownSource(StrEnum):
+    """Who says that the node shuts down: a call alone, or systemd-logind besides."""
+
+    CALL = "call"
+    LOGIND = "logind"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShutdownSettings:
+    """Who says that the node shuts down; `bus` is a D-Bus address, None: the system bus's."""
+
+    source: ShutdownSource = ShutdownSource.CALL
+    bus: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionSettings:
     """The chain of admit handlers; the kubelet's work once a Node object is known.
@@ -246,6 +261,7 @@ class AdmissionSettings:
     node_fs: Path = Path("/var/lib/kubelet")
     image_fs: Path | None = None
     handlers: tuple[AdmitHandlerSettings, ...] = ()
+    shutdown: ShutdownSettings = ShutdownSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

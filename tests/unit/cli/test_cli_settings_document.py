@@ -43,6 +43,7 @@ numalign:
     node: /etc/node.yaml
     declaredFeatures: [A]
     imageFs: /images
+    shutdown: {source: logind, bus: "unix:path=/run/bus"}
     handlers:
     - {name: first, endpoint: /run/a.sock, before: eviction, timeout: 1s, failurePolicy: Ignore}
     - {name: second, endpoint: /run/b.sock}

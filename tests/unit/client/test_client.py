@@ -89,9 +89,11 @@ def test_a_decision(call: Call, admission: ScriptedAdmission) -> None:
 
 
 def test_others_and_victims_are_told(call: Call, admission: ScriptedAdmission) -> None:
-    call("admit", _POD, other_pods=[_POD | {"metadata": {"name": "o"}}], preempted_pod_uids=["v"])
+    others = [_POD | {"metadata": {"name": "o"}}]
+    call("admit", _POD, other_pods=others, preempted_pod_uids=["v"], needs_node=True)
 
     (request,) = admission.requests
+    assert request.needs_node
     assert [other.metadata.name for other in request.other_pods] == ["o"]
     assert list(request.preempted_pod_uids) == ["v"]
 

@@ -18,6 +18,8 @@ from numalign.config.settings import (
     AdmitHandlerSettings,
     FailurePolicy,
     Settings,
+    ShutdownSettings,
+    ShutdownSource,
 )
 from numalign.document.problems import DocumentError
 
@@ -31,7 +33,8 @@ def test_nothing_is_known_by_default(settings: Read) -> None:
 def test_every_key(settings: Read) -> None:
     read = settings(
         "numalign: {admission: {chain: v1.31, node: node.yaml, declaredFeatures: [A, B],"
-        " nodeFs: /pods, imageFs: /images}}"
+        " nodeFs: /pods, imageFs: /images,"
+        " shutdown: {source: logind, bus: 'unix:path=/run/bus'}}}"
     )
 
     assert read.admission == AdmissionSettings(
@@ -40,6 +43,7 @@ def test_every_key(settings: Read) -> None:
         declared_features=("A", "B"),
         node_fs=Path("/pods"),
         image_fs=Path("/images"),
+        shutdown=ShutdownSettings(source=ShutdownSource.LOGIND, bus="unix:path=/run/bus"),
     )
 
 
@@ -139,6 +143,10 @@ def test_the_chain_of_a_version_decides_who_is_there(settings: Read) -> None:
         ),
         pytest.param("{nodes: a}", "numalign.admission.nodes", id="unknown"),
         pytest.param("{node: ''}", "numalign.admission.node", id="no-file"),
+        pytest.param("{shutdown: {source: d}}", "numalign.admission.shutdown.source", id="source"),
+        pytest.param("{shutdown: {bus: /a}}", "numalign.admission.shutdown.bus", id="address"),
+        pytest.param("{shutdown: {bus: ''}}", "numalign.admission.shutdown.bus", id="no-address"),
+        pytest.param("{shutdown: logind}", "numalign.admission.shutdown", id="mapping"),
     ],
 )
 def test_what_is_wrong_is_named(settings: Read, text: str, problem: str) -> None:

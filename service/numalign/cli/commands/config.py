@@ -56,7 +56,7 @@ def _refuse_what_does_not_fit(settings: Settings) -> None:
 
     Devices are not held to the machine that happens to run this.
     """
-    from numalign.process.admission_chain import check_chain  # noqa: PLC0415 - large
+    from numalign.process.admission_changes import check_chain  # noqa: PLC0415 - large
 
     check_chain(settings)
     if isinstance(settings.machine, MachineRoot) or not settings.devices:
