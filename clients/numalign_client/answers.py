@@ -32,6 +32,8 @@ from numalign_client.results import (
     Released,
     SharedCpus,
     Synced,
+    UnhealthyDevice,
+    UnhealthyDevices,
     Verdict,
     Victim,
 )
@@ -87,7 +89,10 @@ def preparation(message: ad.PrepareContainerResponse) -> Preparation:
 def admissions(message: ad.ListAdmissionsResponse) -> Admissions:
     """The admitted pods."""
     return Admissions(
-        tuple(map(_admitted_pod, message.admissions)), message.revision, message.shared_cpus
+        tuple(map(_admitted_pod, message.admissions)),
+        message.revision,
+        message.shared_cpus,
+        _unhealthy(message.unhealthy_devices),
     )
 
 
@@ -111,7 +116,23 @@ def assignment_event(message: ad.WatchAssignmentsResponse) -> AssignmentEvent | 
             return Released(message.released.pod_uid, message.revision)
         case "shared_cpus":
             return SharedCpus(message.shared_cpus.cpus, message.revision)
+        case "unhealthy_devices":
+            devices = _unhealthy(message.unhealthy_devices.devices)
+            return UnhealthyDevices(devices, message.revision)
     return None
+
+
+def _unhealthy(devices: Iterable[pb.UnhealthyDevice]) -> tuple[UnhealthyDevice, ...]:
+    return tuple(
+        UnhealthyDevice(
+            pod_uid=device.pod_uid,
+            container=device.container,
+            resource=device.resource,
+            id=device.id,
+            health=device.health,
+        )
+        for device in devices
+    )
 
 
 def _seconds(message: ad.AdmitResponse) -> float | None:

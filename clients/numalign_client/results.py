@@ -211,13 +211,28 @@ class AdmittedPod:
     problems: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnhealthyDevice:
+    """A device that a container holds and that is not healthy; `health` says how."""
+
+    pod_uid: str
+    container: str
+    resource: str
+    id: str
+    health: str
+
+
 @dataclass(frozen=True, slots=True)
 class Admissions:
-    """The admitted pods in order of admission, at a revision, and the CPUs that others share."""
+    """The admitted pods in order of admission, at a revision.
+
+    `shared_cpus` are those that others share, `unhealthy_devices` are held by these pods.
+    """
 
     pods: tuple[AdmittedPod, ...]
     revision: int
     shared_cpus: str
+    unhealthy_devices: tuple[UnhealthyDevice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +283,15 @@ class SharedCpus:
     revision: int
 
 
-AssignmentEvent: TypeAlias = Existing | Synced | Changed | Released | SharedCpus
+@dataclass(frozen=True, slots=True)
+class UnhealthyDevices:
+    """The devices that are held and not healthy now, all of them."""
+
+    devices: tuple[UnhealthyDevice, ...]
+    revision: int
+
+
+AssignmentEvent: TypeAlias = Existing | Synced | Changed | Released | SharedCpus | UnhealthyDevices
 """One event of a watch."""
 
 

@@ -22,6 +22,7 @@ from numalign_client.results import (
     Mount,
     PodAllocation,
     PodResources,
+    UnhealthyDevice,
     Verdict,
     Victim,
     cpu_ids,
@@ -189,9 +190,18 @@ def test_the_admitted_pods() -> None:
         config_generation=2,
         problems=["lost a CPU"],
     )
-    read = admissions(ad.ListAdmissionsResponse(admissions=[record], revision=9, shared_cpus="0"))
+    unhealthy = {"pod_uid": "u", "container": "c", "resource": "r", "id": "g0", "health": "Unknown"}
+    read = admissions(
+        ad.ListAdmissionsResponse(
+            admissions=[record],
+            revision=9,
+            shared_cpus="0",
+            unhealthy_devices=[pb.UnhealthyDevice(**unhealthy)],
+        )
+    )
 
     assert (read.revision, read.shared_cpus) == (9, "0")
+    assert read.unhealthy_devices == (UnhealthyDevice(**unhealthy),)
     assert read.pods == (
         AdmittedPod(
             pod_uid="u",

@@ -262,11 +262,19 @@ def _events(context: grpc.ServicerContext) -> Iterator[ad.WatchAssignmentsRespon
     yield ad.WatchAssignmentsResponse(revision=2)
     yield ad.WatchAssignmentsResponse(changed=record, revision=3)
     yield ad.WatchAssignmentsResponse(shared_cpus=ad.SharedCpus(cpus="0-1"), revision=4)
+    yield ad.WatchAssignmentsResponse(unhealthy_devices=pb.UnhealthyDevices(), revision=4)
     yield ad.WatchAssignmentsResponse(released=ad.Released(pod_uid="u1"), revision=5)
     context.abort(grpc.StatusCode.INVALID_ARGUMENT, "the end of the test")
 
 
-_SEEN = [("Existing", 1), ("Synced", 1), ("Changed", 3), ("SharedCpus", 4), ("Released", 5)]
+_SEEN = [
+    ("Existing", 1),
+    ("Synced", 1),
+    ("Changed", 3),
+    ("SharedCpus", 4),
+    ("UnhealthyDevices", 4),
+    ("Released", 5),
+]
 
 
 def test_a_watch(socket: Path, admission: ScriptedAdmission) -> None:
