@@ -127,7 +127,9 @@ class OthersHandler:
         if code is StatusCode.DEADLINE_EXCEEDED:
             return f"no answer within {self._terms.timeout:g} s"
         if code is StatusCode.UNAVAILABLE:
-            return f"cannot be reached at {self._terms.endpoint}: {details}"
+            # gRPC says at length what the system's word for it says.
+            reason = details.rpartition("error: ")[2]
+            return f"cannot be reached at {self._terms.endpoint}: {reason}"
         return f"{code.name}: {details}"
 
 
