@@ -13,8 +13,8 @@ from numalign_agent.api import paths
 from numalign_agent.api.errors import ApiError, Refused, Unreachable
 from numalign_agent.api.event_objects import event_object
 from numalign_agent.api.server import ApiServer
+from numalign_agent.backoff import Backoff
 from numalign_agent.pod import AgentPod
-from numalign_agent.sources.backoff import Backoff
 from numalign_agent.status.port import EventType
 from numalign_agent.status.times import rfc3339
 

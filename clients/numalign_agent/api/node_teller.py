@@ -11,7 +11,7 @@ from numalign.errors import InvalidInput
 from numalign.kube.core.v1 import core_pb2
 from numalign.kube.pod_json import node_from_json
 from numalign.telemetry.logs import get_logger
-from numalign_agent.sources.backoff import Backoff
+from numalign_agent.backoff import Backoff
 from numalign_client.errors import AdmissionError
 
 Json = Mapping[str, Any]

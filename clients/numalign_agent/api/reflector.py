@@ -11,8 +11,8 @@ from numalign.telemetry.logs import get_logger
 from numalign_agent.api.errors import ApiError, Refused, Unreachable
 from numalign_agent.api.objects import Objects
 from numalign_agent.api.server import ApiServer
-from numalign_agent.sources.backoff import Backoff
-from numalign_agent.sources.trouble import Troubles
+from numalign_agent.backoff import Backoff
+from numalign_agent.trouble import Troubles
 
 Json = Mapping[str, Any]
 Told = Callable[[tuple[Json, ...]], Awaitable[None]]
@@ -60,7 +60,8 @@ class Reflector:
         self._objects = Objects()
         self._backoff = Backoff(self._pace.first, self._pace.longest)
         self._changed = asyncio.Event()
-        self._place = f"{server.address}{path}"
+        self._place = server.address
+        self._is_watching = False
         self._troubles = Troubles(_log)
 
     def problems(self) -> Mapping[str, str]:
@@ -83,6 +84,7 @@ class Reflector:
         clock = asyncio.get_running_loop().time
         while True:
             began = clock()
+            self._is_watching = False
             try:
                 await self._list_unless_known()
                 await self._watch()
@@ -120,6 +122,7 @@ class Reflector:
             "timeoutSeconds": str(round(self._pace.watch)),
         }
         async with self._server.watch(self._path, query, self._pace.idle) as events:
+            self._is_watching = True
             self._troubles.mended(self._place)
             async for event in events:
                 if self._objects.apply(event):
@@ -128,9 +131,13 @@ class Reflector:
 
     def _note(self, error: ApiError) -> None:
         """Whatever is not a line that broke begins with a new list."""
+        if isinstance(error, Unreachable) and self._is_watching:
+            # Watches do break; it is a trouble once no new one can be had.
+            _log.debug("a watch broke", place=self._place, why=str(error))
+            return
         if not isinstance(error, Unreachable):
             self._objects.version = ""
         if isinstance(error, Refused) and error.is_gone:
-            _log.info("too old to go on from, listing anew", place=self._place)
+            _log.info("too old to go on from, listing anew", place=self._place, path=self._path)
         else:
             self._troubles.say(self._place, str(error))

@@ -176,12 +176,14 @@ async def _events(response: ClientResponse, path: str, idle_seconds: float) -> A
 @contextmanager
 def _unreachable(what: str, late: str) -> Iterator[None]:
     """Whatever keeps a call from an answer that can be read becomes Unreachable."""
-    from aiohttp import ClientError  # noqa: PLC0415 - as above
+    from aiohttp import ClientError, ClientPayloadError  # noqa: PLC0415 - as above
 
     try:
         yield
     except TimeoutError as error:
         raise Unreachable(f"{what}: {late}") from error
+    except ClientPayloadError as error:
+        raise Unreachable(f"{what}: the answer broke off") from error
     except (ClientError, OSError, ValueError) as error:
         raise Unreachable(f"{what}: {_text(error)}") from error
 

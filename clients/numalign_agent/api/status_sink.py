@@ -19,9 +19,9 @@ from numalign_agent.api.event_sender import EventSender
 from numalign_agent.api.server import ApiServer
 from numalign_agent.api.status_patch import status_patch
 from numalign_agent.pod import AgentPod
-from numalign_agent.sources.trouble import Troubles
 from numalign_agent.status.port import EventType, PodQuestions
 from numalign_agent.status.times import rfc3339
+from numalign_agent.trouble import Troubles
 
 RECHECK_SECONDS = 10.0
 """How often all pods are looked at again (STAT-1)."""

@@ -15,7 +15,7 @@ from numalign_agent.api.own_node.amounts import node_amounts
 from numalign_agent.api.own_node.facts import NodeFacts
 from numalign_agent.api.own_node.objects import lease_object, node_object, status_patch
 from numalign_agent.api.server import ApiServer
-from numalign_agent.sources.trouble import Troubles
+from numalign_agent.trouble import Troubles
 from numalign_client.errors import AdmissionError
 
 _RENEWED_IN = 0.25

@@ -9,11 +9,11 @@ from contextlib import aclosing
 from pathlib import Path
 
 from numalign.telemetry.logs import get_logger
-from numalign_agent.sources.backoff import Backoff
+from numalign_agent.backoff import Backoff
 from numalign_agent.sources.file.reading import FileEvent, ManifestFiles
 from numalign_agent.sources.port import Deliver
 from numalign_agent.sources.reading import Reading
-from numalign_agent.sources.trouble import Troubles
+from numalign_agent.trouble import Troubles
 
 NAME = "file"
 LOOK_EVERY = 1.0

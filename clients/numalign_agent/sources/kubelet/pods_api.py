@@ -18,11 +18,11 @@ from numalign.kube.pod_json import pod_to_json
 from numalign.kube.pods.v1alpha1 import api_pb2, api_pb2_grpc
 from numalign.rpc.channel import open_channel
 from numalign.telemetry.logs import get_logger
+from numalign_agent.backoff import Backoff
 from numalign_agent.pod import AgentPod
-from numalign_agent.sources.backoff import Backoff
 from numalign_agent.sources.kubelet import NAME
 from numalign_agent.sources.port import Deliver
-from numalign_agent.sources.trouble import Troubles
+from numalign_agent.trouble import Troubles
 
 _log = get_logger("agent.sources.kubelet")
 

@@ -13,7 +13,7 @@ from numalign.telemetry.logs import get_logger
 from numalign_agent.pod import AgentPod
 from numalign_agent.sources.kubelet import NAME
 from numalign_agent.sources.port import Deliver
-from numalign_agent.sources.trouble import Troubles
+from numalign_agent.trouble import Troubles
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession

@@ -23,7 +23,7 @@ from numalign_agent.api.own_node.facts import NodeFacts, read_facts
 from numalign_agent.api.own_node.reporter import NodeReporter
 from numalign_agent.api.reflector import Pace
 from numalign_agent.api.server import ApiServer
-from numalign_agent.sources.backoff import Backoff
+from numalign_agent.backoff import Backoff
 from numalign_client.errors import ServiceUnavailable
 
 PACE = Pace(first=0.01, longest=0.1)

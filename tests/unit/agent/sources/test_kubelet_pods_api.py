@@ -16,7 +16,7 @@ from tests.unit.agent.sources.collecting import running
 from numalign.kube.core.v1 import core_pb2
 from numalign.kube.pods.v1alpha1 import api_pb2, api_pb2_grpc
 from numalign.rpc.channel import socket_target
-from numalign_agent.sources.backoff import Backoff
+from numalign_agent.backoff import Backoff
 from numalign_agent.sources.kubelet.pods_api import KubeletPodsApi
 
 

@@ -1,6 +1,6 @@
-"""Troubles of a source: kept for whoever asks, and logged when they come, change or end.
+"""Troubles with files and servers: kept for whoever asks, and logged when they come, change or end.
 
-Separate from the sources, so that what is wrong for hours is one line in the log of each.
+Separate from whoever has them, so that what is wrong for hours is one line in the log of each.
 """
 
 from __future__ import annotations
