@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self, TypeVar
 
-from grpc import StatusCode
+from grpc import StatusCode, aio
 
 from numalign.model.cpu_set import CpuSet
 from numalign.v1 import admission_pb2 as ad
@@ -20,6 +20,7 @@ from numalign_agent.nri.known import Record, Refusal
 from numalign_agent.nri.plan.pinning import Pinning
 from numalign_client.asynchronous import AsyncAdmissionClient
 from numalign_client.errors import AdmissionError, NotAdmitted
+from numalign_client.target import target_of
 
 
 class NoAnswer(Exception):
@@ -76,6 +77,13 @@ class Prepared:
 
 T = TypeVar("T")
 
+# A service that restarts is back within a second or two, and pods start meanwhile.
+_RECONNECT = (
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 500),
+)
+
 _UNJUDGED = "CannotBeJudged"
 
 _LATER = frozenset(
@@ -110,7 +118,8 @@ class Admission:
     @classmethod
     def at(cls, socket: str | os.PathLike[str], owner: str) -> Self:
         """The service behind a socket; nothing is connected yet."""
-        return cls(AsyncAdmissionClient(socket), owner)
+        channel = aio.insecure_channel(target_of(socket), options=_RECONNECT)
+        return cls(AsyncAdmissionClient(channel=channel), owner)
 
     async def close(self) -> None:
         """Close the channel."""

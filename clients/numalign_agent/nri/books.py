@@ -8,6 +8,7 @@ watch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from numalign.model.cpu_set import CpuSet
 from numalign_agent.nri.known import (
@@ -60,6 +61,8 @@ class Books:
     ) -> KnownContainer:
         """A container is there, or (`new`) about to be created. What it is set to is given.
 
+        Of one that is known, only what has changed counts: the kernel may have said otherwise.
+
         CPUs that are set were set by somebody else where the plugin has not done it and, for a
         container that was there before, no record of its own says that it should have.
         """
@@ -71,9 +74,11 @@ class Books:
                 self._ownership.has(seen.id) or (not new and self._own_record(pod, seen.name))
             )
             pod.containers[seen.id] = container
+            pod.idle = False
             self._containers[seen.id] = pod.uid
         else:
-            container.given = seen.set_to
+            if seen.set_to != container.seen.set_to:
+                container.given = seen.set_to
             container.seen = seen
         if container.foreign and pod.standing is Standing.WAITING and pod.uid not in self._records:
             pod.standing = Standing.FOREIGN
@@ -88,12 +93,14 @@ class Books:
         container.given = Pinning(
             pinning.cpus or old.cpus, pinning.mems or old.mems, pinning.exclusive
         )
+        container.seen = replace(container.seen, set_to=container.given)
 
     def container_gone(self, container_id: str) -> None:
         """A container has ended."""
         pod_uid = self._containers.pop(container_id, None)
         if pod_uid is not None and (pod := self._pods.get(pod_uid)):
             pod.containers.pop(container_id, None)
+            pod.idle = not pod.containers
         self._ownership.forget(container_id)
 
     def sandbox_stopped(self, sandbox_id: str, now: float) -> None:
@@ -261,6 +268,17 @@ class Books:
             if pod.rests_since is not None and any(map(self.is_recorded, self.uids_held(pod)))
         )
 
+    def idle(self) -> tuple[KnownPod, ...]:
+        """Pods whose last container has ended though a sandbox is up, to be looked into.
+
+        Each is told once: a runtime that was restarted tells nothing of sandboxes that are older,
+        so whether it ends has to be asked.
+        """
+        found = tuple(pod for pod in self._pods.values() if pod.idle and pod.rests_since is None)
+        for pod in found:
+            pod.idle = False
+        return found
+
     def uids_held(self, pod: KnownPod) -> tuple[str, ...]:
         """Uids under which Admission may have something for a pod: its own and estimated ones."""
         prefix = estimated_uid(pod.uid, "")
@@ -310,6 +328,7 @@ class Books:
         return False
 
 
-def _age(pod: KnownPod) -> tuple[int, int]:
+def _age(pod: KnownPod) -> tuple[str | int, ...]:
+    """By the pod's own creation where that is known, then by its first container's."""
     created = [c.seen.created_at for c in pod.containers.values() if c.seen.created_at]
-    return (min(created, default=0), pod.order)
+    return (pod.as_agent_pod.created, min(created, default=0), pod.order)

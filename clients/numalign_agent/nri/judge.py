@@ -64,6 +64,10 @@ class Judge:
         elif not self._books.is_recorded(pod.uid):
             self._refused(pod, decision, running=running)
 
+    async def look_up(self, pod: KnownPod, seconds: float) -> None:
+        """Find a pod's spec, if that has not been done."""
+        pod.document = await self._document(pod, seconds)
+
     async def judge_container(
         self, pod: KnownPod, container: KnownContainer, patience: Patience
     ) -> None:

@@ -36,8 +36,8 @@ class Sandbox:
 class SeenContainer:
     """A container as the runtime describes it.
 
-    `set_to` is what its settings say about its place, whoever set them; `created_at` is
-    nanoseconds since 1970, 0 from runtimes that do not say.
+    `set_to` is what its settings say about its place, whoever set them. `created_at` orders
+    containers by age, in nanoseconds from a moment that is the same for all; 0 is not known.
     """
 
     id: str
@@ -105,8 +105,9 @@ class KnownPod:
 
     `standing` is what was decided about it where no record says so. `document` is its object
     as some source had it. `judged` are containers that were asked about by themselves.
-    `rests_since` is when its last sandbox stopped; None while one is up. `order` counts up as
-    pods are first seen.
+    `rests_since` is when its last sandbox stopped; None while one is up. `idle` is set when its
+    last container has ended, until that was looked into. `order` counts up as pods are first
+    seen.
     """
 
     uid: str
@@ -121,6 +122,7 @@ class KnownPod:
     document: Mapping[str, Any] | None = None
     judged: set[str] = field(default_factory=set)
     rests_since: float | None = None
+    idle: bool = False
 
     @property
     def called(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from numalign.kube.nri.v1alpha1 import api_pb2 as nri
 from numalign.model.cpu_set import NO_CPUS, CpuSet, CpuSetSyntaxError
@@ -27,8 +27,14 @@ def sandbox_of(message: nri.PodSandbox) -> Sandbox:
     )
 
 
-def container_of(message: nri.Container, sandbox: nri.PodSandbox) -> SeenContainer:
-    """A container of a sandbox."""
+StartedAt = Callable[[int], int]
+"""When the process of a pid was started, in nanoseconds; 0 if that cannot be seen."""
+
+
+def container_of(
+    message: nri.Container, sandbox: nri.PodSandbox, started_at: StartedAt | None = None
+) -> SeenContainer:
+    """A container of a sandbox. `started_at` stands in for a runtime that tells no age."""
     resources = message.linux.resources
     cpu = resources.cpu
     quota = cpu.quota.value
@@ -46,17 +52,19 @@ def container_of(message: nri.Container, sandbox: nri.PodSandbox) -> SeenContain
             hugepages=tuple((limit.page_size, limit.limit) for limit in resources.hugepage_limits),
         ),
         cgroups_path=message.linux.cgroups_path,
-        created_at=message.created_at,
+        created_at=message.created_at or (started_at(message.pid) if started_at else 0),
     )
 
 
 def containers_of(
-    messages: Iterable[nri.Container], sandboxes: Iterable[nri.PodSandbox]
+    messages: Iterable[nri.Container],
+    sandboxes: Iterable[nri.PodSandbox],
+    started_at: StartedAt | None = None,
 ) -> list[SeenContainer]:
     """The containers that have not ended and whose sandbox is told."""
     by_id = {sandbox.id: sandbox for sandbox in sandboxes}
     return [
-        container_of(message, by_id[message.pod_sandbox_id])
+        container_of(message, by_id[message.pod_sandbox_id], started_at)
         for message in messages
         if message.state not in _GONE and message.pod_sandbox_id in by_id
     ]

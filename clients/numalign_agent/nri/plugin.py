@@ -32,6 +32,7 @@ from numalign_agent.nri.runtime_events import RuntimeEvents
 from numalign_agent.nri.service import PLUGIN_SERVICE, PluginService, SynchronizeParts
 from numalign_agent.nri.settings import NriSettings, Updates
 from numalign_agent.nri.settling import Settling
+from numalign_agent.nri.start_times import StartTimes
 from numalign_agent.nri.wire.answerer import Services
 from numalign_agent.nri.wire.errors import CallFailed, Disconnected
 
@@ -100,6 +101,7 @@ class Plugin:
             self._reporter,
             ownership,
             settings,
+            StartTimes(settings.host_root / "proc").of,
             self._wake,
         )
 

@@ -7,7 +7,7 @@ for it allows, and what may come later is left to the chores and the settling.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from grpc import StatusCode
@@ -20,6 +20,7 @@ from numalign_agent.nri.chores import Chores
 from numalign_agent.nri.judge import Judge
 from numalign_agent.nri.known import KnownContainer, KnownPod
 from numalign_agent.nri.messages import (
+    StartedAt,
     container_of,
     containers_of,
     sandbox_of,
@@ -61,6 +62,7 @@ class RuntimeEvents:
         reporter: Reporter,
         ownership: Ownership,
         settings: NriSettings,
+        started_at: StartedAt,
         wake: Callable[[], None],
     ) -> None:
         self._books = books
@@ -71,6 +73,7 @@ class RuntimeEvents:
         self._reporter = reporter
         self._ownership = ownership
         self._settings = settings
+        self._started_at = started_at
         self._wake = wake
         self.runtime = Runtime()
 
@@ -153,13 +156,15 @@ class RuntimeEvents:
         sandboxes = list(sandboxes)
         gone = self._books.synchronize(
             map(sandbox_of, sandboxes),
-            containers_of(containers, sandboxes),
+            containers_of(containers, sandboxes, self._started_at),
             asyncio.get_running_loop().time(),
         )
         for pod in gone:
             self._release(pod)
+        pending = self._books.pending()
+        self._report_unpinned({update.container_id: update for update in pending})
         self._wake()
-        return self.pending()
+        return self._tell(pending)
 
     def pending(self) -> list[nri.ContainerUpdate]:
         """What the runtime has to be told by now; counted as told."""
@@ -196,6 +201,15 @@ class RuntimeEvents:
         )
         self._ownership.add(container.id)
         self._books.given(container.id, pinning)
+        _log.info(
+            "container placed",
+            pod=pod.called,
+            pod_uid=pod.uid,
+            container=container.name,
+            cpus=str(pinning.cpus),
+            mems=str(pinning.mems),
+            exclusive=pinning.exclusive,
+        )
         found = self._books.record_of(pod, container.name)
         if found is None:
             self._wake()
@@ -212,6 +226,17 @@ class RuntimeEvents:
     def _refuse_if_refused(self, pod: KnownPod) -> None:
         if self._books.standing(pod) is Standing.REFUSED:
             raise CallFailed(StatusCode.FAILED_PRECONDITION, str(pod.refusal))
+
+    def _report_unpinned(self, pending: Mapping[str, Update]) -> None:
+        """Say which containers have run without any CPUs set: the plugin was not there."""
+        for pod, container in self._books.live():
+            update = pending.get(container.id)
+            if update is not None and update.pinning.cpus and not container.given.cpus:
+                self._reporter.unpinned(
+                    pod.as_agent_pod,
+                    container.name,
+                    f"it could use all CPUs, and is put on {update.pinning.cpus}",
+                )
 
     def _release(self, pod: KnownPod) -> None:
         for uid in self._books.uids_held(pod):

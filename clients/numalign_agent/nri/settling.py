@@ -121,18 +121,23 @@ class Settling:
             except TimeoutError:
                 pass
             self._wakened.clear()
-            await self._decide()
-            self._release_what_rests(time())
-            await self._place(tell)
             if time() >= reconcile_at:
+                # What pods hold that are gone may be just what another one needs.
                 reconcile_at = time() + self._settings.check_every
                 await self._reconcile()
+            await self._decide()
+            self._release_what_rests(time())
+            self._look_again |= bool(self._books.idle())
+            await self._place(tell)
             for standing, count in self._books.counts().items():
                 self._containers.labels(standing).set(count)
 
     async def _decide(self) -> None:
         """Have pods decided on that run already, the oldest first."""
         try:
+            for pod in self._books.waiting():
+                # How old a pod is stands there too.
+                await self._judge.look_up(pod, CALM.spec)
             for pod in self._books.waiting():
                 await self._judge.judge(pod, CALM, running=True)
             for pod, container in self._books.unjudged():

@@ -1,0 +1,181 @@
+"""A containerd with NRI and CRI of its own: started, stopped, and nothing of it left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+from grpc import aio
+from tests.e2e.cri import Cri
+from tests.e2e.debian import unpacked
+from tests.e2e.images import write_image
+from tests.e2e.required import leave_out, need
+
+PAUSE, BUSYBOX = "localhost/numalign-pause:e2e", "localhost/numalign-busybox:e2e"
+
+_CGROUPS = Path("/sys/fs/cgroup")
+_START_SECONDS = 30.0
+_CONFIG = """
+version = 2
+root = "{directory}/root"
+state = "{directory}/state"
+[grpc]
+  address = "{directory}/c.sock"
+[debug]
+  level = "warn"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "{pause}"
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    default_runtime_name = "runc"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+        BinaryName = "{runc}"
+        SystemdCgroup = false
+[plugins."io.containerd.internal.v1.opt"]
+  path = "{directory}/opt"
+[plugins."io.containerd.nri.v1.nri"]
+  disable = {nri_off}
+  disable_connections = false
+  socket_path = "{directory}/nri.sock"
+  plugin_path = "{directory}/nri-plugins"
+  plugin_config_path = "{directory}/nri-conf"
+"""
+
+
+class Containerd:
+    """One runtime below a directory with a short path. Its pods are in `cgroup`."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.cgroup = f"/numalign-e2e-{os.getpid()}"
+        self.cri = Cri(directory / "c.sock")
+        self.nri_socket = directory / "nri.sock"
+        self._binaries, self._runc, self._busybox = _programs()
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self, *, nri: bool = True) -> None:
+        """Start it and wait until it answers."""
+        config = self.directory / "config.toml"
+        config.write_text(
+            _CONFIG.format(
+                directory=self.directory,
+                pause=PAUSE,
+                runc=self._runc,
+                nri_off="false" if nri else "true",
+            ),
+            encoding="utf-8",
+        )
+        with (self.directory / "containerd.log").open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                self._binaries / "containerd",
+                *("-c", config),
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "PATH": f"{self._binaries}:{os.environ['PATH']}"},
+                start_new_session=True,
+            )
+        async with asyncio.timeout(_START_SECONDS):
+            while True:
+                assert self._process.returncode is None, self.log()
+                try:
+                    await self.cri.version(1)
+                except aio.AioRpcError:
+                    await asyncio.sleep(0.05)
+                else:
+                    return
+
+    async def import_images(self) -> None:
+        """Make the two images that pods are made of."""
+        sleep = ["/bin/sleep", "1000000"]
+        links = {f"bin/{name}": "busybox" for name in ("sleep", "grep", "cat", "sh")}
+        for number, name in enumerate((PAUSE, BUSYBOX)):
+            tar = self.directory / f"image-{number}.tar"
+            write_image(tar, name, {"bin/busybox": self._busybox}, links, sleep)
+            await asyncio.to_thread(self._import, tar)
+
+    async def stop(self, number: int = signal.SIGTERM) -> None:
+        """End the daemon; its containers go on."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.send_signal(number)
+            await self._process.wait()
+
+    def _import(self, tar: Path) -> None:
+        to = ("-a", self.directory / "c.sock", "-n", "k8s.io")
+        subprocess.run(
+            (self._binaries / "ctr", *to, "image", "import", tar),
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )
+
+    async def remove_pods(self) -> None:
+        """End every pod. Shims outlive the daemon, so pods go first."""
+        for sandbox in await self.cri.sandboxes():
+            with contextlib.suppress(aio.AioRpcError):
+                await self.cri.stop_sandbox(sandbox.id)
+            await self.cri.remove_sandbox(sandbox.id)
+
+    async def close(self) -> None:
+        """End it and remove what it has left."""
+        await self.cri.close()
+        await self.stop()
+        await asyncio.to_thread(self._clean)
+
+    def _clean(self) -> None:
+        for controller in (_CGROUPS, *_CGROUPS.glob("*")):
+            _remove_cgroups(controller / self.cgroup.strip("/"))
+        shutil.rmtree(self.directory / "root", ignore_errors=True)
+
+    def log(self) -> str:
+        """What it has said."""
+        return (self.directory / "containerd.log").read_text(errors="replace")
+
+
+def check_machine() -> None:
+    """Leave the test out where containers cannot be run."""
+    need(os.geteuid() == 0, "containers need root")
+    roots = [r for r in (_CGROUPS / "cpuset", _CGROUPS) if (r / "cgroup.procs").exists()]
+    need(bool(roots), "no cgroup file system")
+    probe = roots[0] / f"numalign-probe-{os.getpid()}"
+    try:
+        probe.mkdir()
+        probe.rmdir()
+    except OSError as error:
+        leave_out(f"no cgroup can be made: {error}")
+    need(len(os.sched_getaffinity(0)) >= 2, "two CPUs are needed, one shared and one exclusive")
+
+
+def _programs() -> tuple[Path, Path, Path]:
+    """The directory of containerd's programs, runc, and a static busybox."""
+    suite = os.environ.get("NUMALIGN_E2E_SUITE", "trixie")
+    binaries = unpacked(suite, "containerd") / "usr/bin"
+    installed = shutil.which("runc")
+    if installed is None:
+        # A newer runc wants a newer libc than this machine may have.
+        installed = str(unpacked(_own_suite(), "runc") / "usr/sbin/runc")
+    return binaries, Path(installed), unpacked(_own_suite(), "busybox-static") / "bin/busybox"
+
+
+def _own_suite() -> str:
+    for line in Path("/etc/os-release").read_text(encoding="utf-8").splitlines():
+        if line.startswith("VERSION_CODENAME="):
+            return line.partition("=")[2].strip('"')
+    return leave_out("this is no release of Debian")
+
+
+def _remove_cgroups(path: Path) -> None:
+    if not path.is_dir():
+        return
+    for below in sorted(path.rglob("*"), reverse=True):
+        if below.is_dir():
+            with contextlib.suppress(OSError):
+                below.rmdir()
+    with contextlib.suppress(OSError):
+        path.rmdir()
