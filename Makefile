@@ -26,7 +26,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint lint-python lint-layers lint-protos lint-text fuzz soak crash bench \
+.PHONY: help setup demo test lint lint-python lint-layers lint-protos lint-text e2e fuzz soak crash bench \
 	protos release-protos lock clean
 
 help: ## List the targets
@@ -59,6 +59,9 @@ lint-protos: $(READY) ## Check the contract, its compatibility, and the generate
 
 lint-text: $(READY) ## Check spelling
 	$(Q)$(BIN)/codespell $(wildcard $(SPELLED))
+
+e2e: $(READY) ## Run real containers against the services; needs root, and gets Debian packages
+	$(Q)$(BIN)/python -m pytest -q -m e2e tests/e2e $(ARGS)
 
 fuzz: $(READY) ## Try made-up inputs on every parser; ARGS="--target quantity --runs 10000"
 	$(Q)$(BIN)/python -m tests.fuzz $(ARGS)
