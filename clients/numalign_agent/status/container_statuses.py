@@ -81,12 +81,14 @@ def _status(
     last = _last_state(container, facts.containers, before)
     if "waiting" in state and container.phase is ContainerPhase.EXITED:
         last = {"terminated": _terminated(container)}
-    done = spec.kind is ContainerKind.INIT and container.exit_code == 0
+    ready = running and container.id in facts.ready
+    if spec.kind is ContainerKind.INIT:
+        ready = container.phase is ContainerPhase.EXITED and container.exit_code == 0
     return {
         "name": spec.name,
         "state": state,
         "lastState": last,
-        "ready": done or (running and container.id in facts.ready),
+        "ready": ready,
         "restartCount": container.attempt,
         "image": spec.image,
         "imageID": "",

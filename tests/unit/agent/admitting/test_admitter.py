@@ -1,0 +1,312 @@
+"""Getting pods their decisions: strict order, nobody lost, nobody rejected for an outage."""
+
+# ruff: noqa: ARG002 - arguments are those of what it stands in for
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from grpc import StatusCode
+from tests.unit.agent.admitting.admission_double import (
+    ADMITTED,
+    AdmissionDouble,
+    deferred,
+    down,
+    rejected,
+    trouble,
+)
+from tests.unit.agent.made import pod
+
+from numalign.telemetry.metrics import Metrics
+from numalign.v1 import admission_pb2 as ad
+from numalign_agent.admitting import admitter as module
+from numalign_agent.admitting import persisting
+from numalign_agent.admitting.admitter import Admitter, Skipping
+from numalign_agent.loop.pause import Pause
+from numalign_agent.metrics import AGENT
+from numalign_agent.pod import AgentPod
+from numalign_agent.pods.manager import PodManager
+
+
+class Effects:
+    """Writes down what a decision brings about; `noting` can be held."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[Any, ...]] = []
+        self.noting = asyncio.Event()
+        self.noting.set()
+
+    async def note(self, pod: AgentPod, verdict: str, answer: ad.AdmitResponse) -> None:
+        await self.noting.wait()
+
+    def admitted(self, pod: AgentPod, asked: AgentPod, answer: ad.AdmitResponse) -> None:
+        self.seen.append(("admitted", pod.uid))
+
+    def rejected(self, pod: AgentPod, reason: str, message: str) -> None:
+        self.seen.append(("rejected", pod.uid, reason, message))
+
+    def deferred(self, pod: AgentPod, answer: ad.AdmitResponse) -> None:
+        self.seen.append(("deferred", pod.uid, answer.reason))
+
+    def begin(self, pod: AgentPod) -> None:
+        self.seen.append(("not asked", pod.uid))
+
+
+class World:
+    def __init__(self, ranks: Mapping[str, int]) -> None:
+        self.calls = AdmissionDouble()
+        self.pods = PodManager()
+        self.effects = Effects()
+        self.ended: list[str] = []
+        self.metrics = Metrics(AGENT, enabled=True)
+        self.sources_ready = True
+        self.admitter = Admitter(
+            self.calls,  # type: ignore[arg-type]
+            self.pods,
+            self.effects,  # type: ignore[arg-type]
+            self,  # type: ignore[arg-type]
+            Skipping(lambda of: of.deletion_timestamp is not None, self.effects.begin),
+            ranks=ranks,
+            sources_ready=lambda: self.sources_ready,
+            metrics=self.metrics,
+        )
+
+    async def end(self, victims: Any) -> None:
+        self.ended += [victim.pod_uid for victim in victims]
+
+    def add(self, *names: str, **fields: Any) -> None:
+        for name in names:
+            self.pods.put(pod(name, **fields))
+        self.admitter.add(f"uid-{name}" for name in names)
+
+    def remove(self, name: str) -> None:
+        self.pods.remove(pod(name))
+        self.admitter.forget(f"uid-{name}")
+
+    async def until(self, true: Callable[[], bool]) -> None:
+        async with asyncio.timeout(5):
+            while not true():  # noqa: ASYNC110 - no event says it
+                await asyncio.sleep(0.001)
+
+    async def decided(self) -> list[tuple[Any, ...]]:
+        await self.until(lambda: not self.admitter.undecided)
+        return self.effects.seen
+
+
+@asynccontextmanager
+async def world(**ranks: int) -> AsyncIterator[World]:
+    made = World({f"uid-{name}": rank for name, rank in ranks.items()})
+    task = asyncio.create_task(made.admitter.run())
+    try:
+        yield made
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retries that take no time, where they are not what a test is about."""
+    for caller in (module, persisting):
+        monkeypatch.setattr(caller, "Pause", lambda: Pause(0.001))
+    monkeypatch.setattr(module, "RETRY_SECONDS", 0.02)
+
+
+async def test_one_at_a_time_in_order() -> None:
+    async with world() as on:
+        on.calls.held.clear()
+        on.add("a", "b")
+        on.add("c")
+        await on.until(lambda: bool(on.calls.asked))
+        await asyncio.sleep(0.01)
+        assert on.calls.admits() == ["uid-a"]
+        assert on.admitter.undecided == {"uid-a", "uid-b", "uid-c"}
+
+        on.calls.held.set()
+        assert await on.decided() == [
+            ("admitted", "uid-a"),
+            ("admitted", "uid-b"),
+            ("admitted", "uid-c"),
+        ]
+
+
+async def test_admitted_before_goes_first_after_a_restart() -> None:
+    async with world(b=2, c=1) as on:
+        on.calls.listing.admissions.add(pod_uid="uid-c")
+        on.calls.listing.admissions.add(pod_uid="uid-d")
+        on.calls.listing.admissions.add(pod_uid="uid-b")
+        on.add("a", "b", "c", "d")
+        await on.decided()
+
+        assert on.calls.admits() == ["uid-c", "uid-b", "uid-d", "uid-a"]
+
+
+async def test_new_pods_wait_for_those_whose_admission_was_lost() -> None:
+    async with world(b=1) as on:
+        on.sources_ready = False
+        on.add("new")
+        await asyncio.sleep(0.03)
+        assert on.calls.asked == []
+
+        on.add("b")
+        await on.decided()
+        assert on.calls.admits() == ["uid-b", "uid-new"]
+
+
+@pytest.mark.parametrize("failures", [1, 4])
+async def test_nobody_is_rejected_because_admission_is_down(failures: int) -> None:
+    """DES-3, DES-12: and those behind wait."""
+    async with world() as on:
+        on.calls.failing.extend(down() for _ in range(failures))  # at the start, too
+        on.calls.answers("uid-a", *(down() for _ in range(failures)))
+        on.add("a", "b")
+
+        assert await on.decided() == [("admitted", "uid-a"), ("admitted", "uid-b")]
+        assert on.calls.admits() == ["uid-a"] * (failures + 1) + ["uid-b"]
+        errors = 'numalign_agent_admission_errors_total{code="UNAVAILABLE"}'
+        assert f"{errors} {2 * failures}.0" in on.metrics.text()
+
+
+async def test_a_pod_that_cannot_be_judged_now_lets_others_go_first() -> None:
+    async with world() as on:
+        on.calls.answers("uid-a", trouble(StatusCode.INTERNAL))
+        on.add("a", "b")
+
+        assert await on.decided() == [("admitted", "uid-b"), ("admitted", "uid-a")]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        trouble(StatusCode.INVALID_ARGUMENT, "spec.containers"),
+        trouble(StatusCode.FAILED_PRECONDITION, "spec.containers[0].image"),
+    ],
+)
+async def test_a_pod_that_can_never_be_judged_is_rejected(error: Exception) -> None:
+    async with world() as on:
+        on.calls.answers("uid-a", error)  # type: ignore[arg-type]
+        on.add("a")
+
+        assert await on.decided() == [("rejected", "uid-a", "UnexpectedAdmissionError", "no")]
+
+
+async def test_a_rejection_is_final() -> None:
+    async with world() as on:
+        on.calls.answers("uid-a", rejected())
+        on.add("a", "b")
+
+        assert await on.decided() == [
+            ("rejected", "uid-a", "OutOfcpu", "too few"),
+            ("admitted", "uid-b"),
+        ]
+        assert on.admitter.admitted == {"uid-b"}
+
+
+async def test_a_deferred_pod_is_asked_again_and_others_go_first() -> None:
+    async with world() as on:
+        on.calls.answers("uid-a", deferred(), ADMITTED)
+        on.add("a", "b")
+
+        assert await on.decided() == [
+            ("deferred", "uid-a", "NotYet"),
+            ("admitted", "uid-b"),
+            ("admitted", "uid-a"),
+        ]
+
+
+async def test_retry_after_is_kept_to() -> None:
+    async with world() as on:
+        on.calls.answers("uid-a", deferred(3600))
+        on.add("a", "b")
+        await on.until(lambda: ("admitted", "uid-b") in on.effects.seen)
+        await asyncio.sleep(0.05)
+
+        assert on.calls.admits() == ["uid-a", "uid-b"]
+        on.admitter.wake("uid-a")
+        await on.decided()
+        assert on.calls.admits() == ["uid-a", "uid-b", "uid-a"]
+
+
+async def test_victims_are_ended_and_named_when_the_pod_is_asked_about_again() -> None:
+    """PRE-8, PRE-9: those behind wait."""
+    async with world() as on:
+        on.calls.answers("uid-a", deferred(0, "v1", "v2"), deferred(0, "v3"), ADMITTED)
+        on.add("a", "b")
+        await on.decided()
+
+        assert on.ended == ["v1", "v2", "v3"]
+        assert on.calls.asked == [
+            ("admit", "uid-a"),
+            ("admit", "uid-a", "v1", "v2"),
+            ("admit", "uid-a", "v1", "v2", "v3"),
+            ("admit", "uid-b"),
+        ]
+
+
+async def test_a_pod_that_is_removed_while_it_waits_is_never_asked_about() -> None:
+    async with world() as on:
+        on.calls.held.clear()
+        on.add("a", "b", "c")
+        await on.until(lambda: bool(on.calls.asked))
+        on.remove("b")
+        on.calls.held.set()
+        await on.decided()
+
+        assert on.calls.admits() == ["uid-a", "uid-c"]
+
+
+@pytest.mark.parametrize("held", ["the answer", "the journal"])
+async def test_a_removal_while_undecided_discards_the_answer_and_releases(held: str) -> None:
+    """DES-13."""
+    async with world() as on:
+        gate = on.calls.held if held == "the answer" else on.effects.noting
+        gate.clear()
+        on.add("a")
+        await on.until(lambda: bool(on.calls.asked))
+        await asyncio.sleep(0.01)
+        on.remove("a")
+        gate.set()
+        await on.until(lambda: ("release", "uid-a") in on.calls.asked)
+
+        assert on.effects.seen == []
+        assert on.admitter.admitted == frozenset()
+
+
+async def test_a_pod_that_comes_back_while_its_answer_is_under_way_is_asked_about_anew() -> None:
+    async with world() as on:
+        on.calls.held.clear()
+        on.add("a")
+        await on.until(lambda: bool(on.calls.asked))
+        on.remove("a")
+        on.add("a")
+        on.calls.held.set()
+
+        assert await on.decided() == [("admitted", "uid-a")]
+        assert on.calls.asked == [("admit", "uid-a"), ("release", "uid-a"), ("admit", "uid-a")]
+
+
+async def test_a_pod_that_ends_is_not_asked_about() -> None:
+    """ADM-9."""
+    async with world() as on:
+        on.add("a", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+
+        assert await on.decided() == [("not asked", "uid-a")]
+        assert on.calls.asked == []
+
+
+async def test_a_rejection_waits_while_pods_are_leaving() -> None:
+    """A pod that no source wants any more still holds something until it has ended."""
+    async with world() as on:
+        on.add("old")
+        await on.decided()
+        on.pods.remove(pod("old"))
+        on.calls.answers("uid-new", rejected(), rejected(), ADMITTED)
+        on.add("new")
+        await on.until(lambda: on.calls.admits().count("uid-new") >= 2)
+        on.admitter.released("uid-old")
+
+        assert await on.decided() == [("admitted", "uid-old"), ("admitted", "uid-new")]
