@@ -35,7 +35,7 @@ class Generic(grpc.GenericRpcHandler):
     def __init__(self, answer: Answering) -> None:
         self._answer = answer
 
-    def service(self, _: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
+    def service(self, _: grpc.HandlerCallDetails) -> Any:
         return grpc.unary_unary_rpc_method_handler(self._answer)
 
 
