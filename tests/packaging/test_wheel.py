@@ -44,7 +44,7 @@ print(json.dumps({"loaded": loaded, "decision": str(decision), "cpus": decision.
                   "yaml": yaml, "sdk": sdk}))
 """
 
-pytestmark = [pytest.mark.processes, pytest.mark.xdist_group("wheel")]
+pytestmark = pytest.mark.processes
 
 
 class Environment:
