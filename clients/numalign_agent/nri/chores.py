@@ -17,6 +17,7 @@ from numalign_agent.nri.admission import Admission, NoAnswer, NotRecorded, Refus
 from numalign_agent.nri.books import Books
 from numalign_agent.nri.judge import Judge
 
+_MOST_WAITING = 4096
 _SECONDS = 5.0
 _FIRST_WAIT = 0.1
 _LONGEST_WAIT = 5.0
@@ -45,7 +46,7 @@ class Chores:
         self._judge = judge
         self._books = books
         self._sleep = sleep
-        self._chores: deque[_Chore] = deque()
+        self._chores: deque[_Chore] = deque(maxlen=_MOST_WAITING)
         self._more = asyncio.Event()
         self.idle = asyncio.Event()
         self.idle.set()
@@ -81,11 +82,12 @@ class Chores:
         while True:
             await self._more.wait()
             while self._chores:
-                chore = self._chores[0]
+                chore = self._chores.popleft()
                 try:
                     await chore.do()
                 except NoAnswer as error:
                     _log.debug("Admission cannot be told", what=chore.what, error=str(error))
+                    self._chores.appendleft(chore)
                     await self._sleep(wait)
                     wait = min(2 * wait, _LONGEST_WAIT)
                     continue
@@ -97,11 +99,12 @@ class Chores:
                         error=str(error),
                     )
                 wait = _FIRST_WAIT
-                self._chores.popleft()
             self._more.clear()
             self.idle.set()
 
     def _add(self, chore: _Chore) -> None:
+        if len(self._chores) == _MOST_WAITING:
+            _log.warning("Admission was not told for too long; the oldest of it is left out")
         self._chores.append(chore)
         self._more.set()
         self.idle.clear()

@@ -53,7 +53,6 @@ class Ownership:
         text = json.dumps({_KEY: sorted(self._ids)})
         new = self._path.with_name(f"{self._path.name}.new")
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
             new.write_text(text, encoding="utf-8")
             new.replace(self._path)
         except OSError as error:

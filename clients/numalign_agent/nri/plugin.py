@@ -40,6 +40,9 @@ NAME = "numalign"
 
 _FIRST_WAIT = 0.1
 _LONGEST_WAIT = 5.0
+_LASTING = 5.0
+"""Seconds after which a connection was a good one, and the next is tried at once."""
+
 _SAY_EVERY = 60.0
 _SYNCHRONIZE_SECONDS = 10.0
 _MISSED_AFTER = 1.0
@@ -124,10 +127,10 @@ class Plugin:
         time = asyncio.get_running_loop().time
         wait, said_at = _FIRST_WAIT, -_SAY_EVERY
         while True:
+            began = time()
             try:
-                if await self._connection():
+                if await self._connection() and time() - began > _LASTING:
                     wait, said_at = _FIRST_WAIT, -_SAY_EVERY
-                    continue
             except (Disconnected, CallFailed) as error:
                 if time() - said_at >= _SAY_EVERY:
                     said_at = time()

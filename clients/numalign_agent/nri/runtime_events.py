@@ -41,12 +41,15 @@ _log = get_logger("nri")
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """The runtime as it makes itself known; `request_timeout` is milliseconds, 0 if not told."""
+    """The runtime as it makes itself known.
+
+    `request_seconds` is how long it waits for an answer; 0 if it does not say.
+    """
 
     name: str = ""
     version: str = ""
     nri_version: str = ""
-    request_timeout: int = 0
+    request_seconds: float = 0.0
 
 
 class RuntimeEvents:
@@ -217,7 +220,8 @@ class RuntimeEvents:
             self._chores.started(found[0], container.name, container.id)
 
     def _patience(self) -> Patience:
-        return patience(self.runtime.request_timeout, admission_hung=self._admission.hangs)
+        seconds = self._settings.request_timeout or self.runtime.request_seconds
+        return patience(seconds, admission_hung=self._admission.hangs)
 
     def _undecided(self, pod: KnownPod, error: NoAnswer) -> None:
         self._reporter.undecided(pod.as_agent_pod, str(error), too_late=not error.in_time)

@@ -13,11 +13,12 @@ from numalign.process.second_owner.rules import NodeFacts, Resource, second_owne
 from numalign.telemetry.logs import get_logger
 from numalign.telemetry.metrics import Metrics
 from numalign_agent.nri.metrics import SECOND_OWNERS
+from numalign_agent.nri.settings import NriSettings
 
 _LOOK_SECONDS = 60.0
 _STAGE = "second owner"
 
-# What the services hand out is theirs to know; the plugin places both.
+# What the services hand out where their configuration does not say: both, to be careful.
 _POLICIES = {Resource.CPU: "static", Resource.MEMORY: "Static"}
 
 _log = get_logger("nri")
@@ -28,11 +29,13 @@ Look = Callable[[Path], NodeFacts]
 class SecondOwnerCheck:
     """Looks at the start, and every minute from then on."""
 
-    def __init__(
-        self, choice: Choice, host_root: Path, metrics: Metrics, look: Look = read_facts
-    ) -> None:
-        self._choice = choice
-        self._host_root = host_root
+    def __init__(self, settings: NriSettings, metrics: Metrics, look: Look = read_facts) -> None:
+        self._choice = settings.second_owner
+        self._host_root = settings.host_root
+        self._policies = {
+            resource: settings.policies.get(resource) or policy
+            for resource, policy in _POLICIES.items()
+        }
         self._gauge = metrics.gauge(SECOND_OWNERS)
         self._look = look
         self._known: frozenset[str] = frozenset()
@@ -56,7 +59,7 @@ class SecondOwnerCheck:
 
     async def _owners(self) -> frozenset[str]:
         facts = await asyncio.to_thread(self._look, self._host_root)
-        return frozenset(owner.text for owner in second_owners(facts, _POLICIES))
+        return frozenset(owner.text for owner in second_owners(facts, self._policies))
 
     def _note(self, found: frozenset[str]) -> None:
         for text in sorted(found - self._known):

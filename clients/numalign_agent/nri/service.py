@@ -124,7 +124,7 @@ class PluginService:
             request.runtime_name,
             request.runtime_version,
             request.NRI_version,
-            request.request_timeout,
+            request.request_timeout / 1000,
         )
         _log.info(
             "the runtime has configured the plugin",

@@ -7,6 +7,7 @@ import signal
 from importlib.metadata import version
 from pathlib import Path
 
+from numalign.store.process_lock import ProcessLock
 from numalign.telemetry.logs import configure_logs, get_logger
 from numalign.telemetry.metrics import Metrics
 from numalign_agent.config.loading import Overrides, document_with, load_settings
@@ -22,6 +23,7 @@ from numalign_agent.nri.pod_specs.port import FirstOf, PodSpecs
 from numalign_agent.nri.second_owner import SecondOwnerCheck
 from numalign_agent.nri.settings import NriSettings, nri_settings
 
+_LOCK = "nri.lock"
 _OWNERSHIP = "nri-containers.json"
 _STOP = (signal.SIGTERM, signal.SIGINT)
 
@@ -32,18 +34,25 @@ def serve(config: Path | None, overrides: Overrides) -> None:
     """Run the plugin until SIGTERM or SIGINT.
 
     `overrides` replace values of the file at `config`, by the path of their keys. Raises
-    ConfigError naming every mistake, and StartError where a second owner is not tolerated.
+    ConfigError naming every mistake, StartError where a second owner is not tolerated, and
+    StateError where another plugin runs on the node.
     """
     agent = load_settings(config, overrides)
     settings = nri_settings(document_with(config, overrides))
     configure_logs(agent.log_format, agent.log_level)
-    asyncio.run(_run(agent, settings))
+    agent.state_directory.mkdir(parents=True, exist_ok=True)
+    # Two would set the same of one container, and the runtime would refuse to create it.
+    lock = ProcessLock.acquire(agent.state_directory / _LOCK)
+    try:
+        asyncio.run(_run(agent, settings))
+    finally:
+        lock.release()
 
 
 async def _run(agent: AgentSettings, settings: NriSettings) -> None:
     _log.info("starting", service="nri", version=version("numalign"), owner=settings.owner)
     async with Metrics(NRI, enabled=settings.address is not None) as metrics:
-        second_owner = SecondOwnerCheck(settings.second_owner, settings.host_root, metrics)
+        second_owner = SecondOwnerCheck(settings, metrics)
         await second_owner.refuse_start()
         if settings.address is not None:
             port = metrics.serve(settings.address.host, settings.address.port)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from numalign.config.serving import read_address
 from numalign.config.settings import Address, SecondOwner
 from numalign.document.problems import Problems
 from numalign.document.section import Section
+from numalign.process.second_owner.facts import POLICY_KEYS
+from numalign.process.second_owner.rules import Resource
 from numalign_agent.nri.plan.refusals import OnReject
 
 DEFAULT_SOCKET = Path("/var/run/nri/nri.sock")
@@ -28,6 +31,7 @@ _KEYS = (
     "updates",
     "checkInterval",
     "releaseAfter",
+    "requestTimeout",
     "address",
 )
 
@@ -46,6 +50,9 @@ class Updates(StrEnum):
 class NriSettings:
     """One plugin. Times are in seconds. `address` is where its metrics are served, if anywhere.
 
+    `request_timeout` is how long the runtime waits for an answer; 0: as it says itself.
+    `policies` are those of the services, as far as they stand in the same file.
+
     `second_owner` and `host_root` are those of the services: they stand beside the agent's
     section, and count for both.
     """
@@ -60,7 +67,9 @@ class NriSettings:
     updates: Updates = Updates.REGISTER
     check_every: float = 10.0
     release_after: float = 10.0
+    request_timeout: float = 0.0
     address: Address | None = None
+    policies: Mapping[Resource, str] = field(default_factory=dict)
     second_owner: SecondOwner = SecondOwner.REFUSE
     host_root: Path = Path("/")
 
@@ -68,13 +77,14 @@ class NriSettings:
 def nri_settings(document: object) -> NriSettings:
     """Read the section of a configuration document. Raises DocumentError with every mistake."""
     problems = Problems()
-    services = Section(document, "", problems).section("numalign")
-    settings = _read(services.section("agent").section("nri"), services)
+    kubelet = Section(document, "", problems)
+    services = kubelet.section("numalign")
+    settings = _read(services.section("agent").section("nri"), services, kubelet)
     problems.refuse()
     return settings
 
 
-def _read(document: Section, services: Section) -> NriSettings:
+def _read(document: Section, services: Section, kubelet: Section) -> NriSettings:
     document.refuse_unknown(_KEYS)
     default = NriSettings()
     return NriSettings(
@@ -88,7 +98,9 @@ def _read(document: Section, services: Section) -> NriSettings:
         updates=document.choice("updates", default.updates),
         check_every=document.seconds("checkInterval", default.check_every),
         release_after=document.seconds("releaseAfter", default.release_after),
+        request_timeout=document.seconds("requestTimeout", default.request_timeout),
         address=read_address(document, "address"),
+        policies={resource: kubelet.text(key) for resource, key in POLICY_KEYS.items()},
         second_owner=services.choice("secondOwner", default.second_owner),
         host_root=_absolute(services, "hostRoot", default.host_root),
     )

@@ -24,11 +24,11 @@ class Patience:
     admission: float
 
 
-def patience(request_timeout_ms: int, *, admission_hung: bool) -> Patience:
-    """Divide what the runtime gives for a request, in milliseconds; 0 if it does not say.
+def patience(request_seconds: float, *, admission_hung: bool) -> Patience:
+    """Divide the seconds that the runtime gives for a request; 0 if it does not say.
 
     Of the usual 2 s Admission gets 1.2 s, and 0.2 s after it has been too slow.
     """
-    seconds = request_timeout_ms / 1000 if request_timeout_ms > 0 else RUNTIME_SECONDS
+    seconds = request_seconds or RUNTIME_SECONDS
     share = IMPATIENT_SHARE if admission_hung else ADMISSION_SHARE
     return Patience(spec=seconds * SPEC_SHARE, admission=seconds * share)
