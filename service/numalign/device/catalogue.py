@@ -11,21 +11,20 @@ from dataclasses import dataclass, field
 
 from numalign.device.inventory import Inventory
 from numalign.device.layout import DeviceLayout, is_same_layout, layout_of
-from numalign.model.ids import DeviceId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalogue:
     """An inventory on a machine with `machine_nodes` (in its order); build it with `over`.
 
-    `registered` holds the healthy ids of every served resource, ascending (DEV-44).
+    `served` are the resources that plugins serve, ascending (DEV-44).
     """
 
     machine_nodes: tuple[int, ...]
     empty: DeviceLayout
     inventory: Inventory = field(default_factory=Inventory)
     layouts: Mapping[str, DeviceLayout] = field(default_factory=dict)
-    registered: Mapping[str, tuple[DeviceId, ...]] = field(default_factory=dict)
+    served: tuple[str, ...] = ()
 
     def layout(self, resource: str) -> DeviceLayout:
         """Where the devices of `resource` sit; one without devices where nobody reported it."""
@@ -34,28 +33,20 @@ class Catalogue:
     def over(self, inventory: Inventory) -> Catalogue:
         """The catalogue of `inventory`; what did not change since is not worked out again."""
         layouts: dict[str, DeviceLayout] = {}
-        registered: dict[str, tuple[DeviceId, ...]] = {}
-        for name, resource in sorted(inventory.resources.items()):
-            before = self.inventory.of(name)
+        for name, resource in inventory.resources.items():
             layout = self.layouts.get(name)
             if layout is None or (
-                resource.devices is not before.devices
+                resource.devices is not self.inventory.of(name).devices
                 and not is_same_layout(layout, resource.devices)
             ):
                 layout = layout_of(resource.devices, self.machine_nodes)
             layouts[name] = layout
-            if resource.healthy is None:
-                continue
-            if resource.healthy == before.healthy and name in self.registered:
-                registered[name] = self.registered[name]
-            else:
-                registered[name] = tuple(sorted(resource.healthy))
         return Catalogue(
             machine_nodes=self.machine_nodes,
             empty=self.empty,
             inventory=inventory,
             layouts=layouts,
-            registered=registered,
+            served=inventory.served(),
         )
 
 

@@ -86,11 +86,13 @@ class DeviceEngine:
 
     def noted(self, state: DeviceState) -> DeviceState:
         """`state` after a change of the inventory, with the names to store (DEV-16)."""
-        return with_written(replace(state, registered=self._catalogue.registered))
+        if state.served != self._catalogue.served:
+            state = replace(state, served=self._catalogue.served)
+        return with_written(state) if self._strategies.store_lazily else state
 
     def resources(self) -> tuple[str, ...]:
         """Names of the resources that plugins serve now, ascending."""
-        return tuple(self._catalogue.registered)
+        return self._catalogue.served
 
     def start(self, stored: bytes | None) -> Started[DeviceState]:
         """Restore records, and the resources whose plugins have not come back (DEV-46).
@@ -101,13 +103,13 @@ class DeviceEngine:
         if stored is not None:
             decoded = state_codec.decode(stored)
         awaited = self._strategies.retry_after is not None
-        self.update_inventory(restored(self.inventory, decoded.stored.registered, awaited=awaited))
+        self.update_inventory(restored(self.inventory, decoded.stored.served, awaited=awaited))
         records = decoded.stored.records
         state = DeviceState(
             records=records,
             allocated=freeing.allocated_by(records),
-            registered=self._catalogue.registered,
-            written=StoredDevices(records, self._catalogue.registered),
+            served=self._catalogue.served,
+            written=StoredDevices(records, self._catalogue.served),
         )
         return Started(state, decoded.reports)
 
@@ -134,7 +136,7 @@ class DeviceEngine:
         """The durable part of `state`, as JSON (DEV-44)."""
         if self._strategies.store_lazily:
             return state_codec.encode(state.written)
-        return state_codec.encode(StoredDevices(state.records, state.registered))
+        return state_codec.encode(StoredDevices(state.records, state.served))
 
     def topology_hints(
         self, state: DeviceState, pod: Pod, container: Container, sources: Sources

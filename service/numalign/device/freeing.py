@@ -48,7 +48,7 @@ def without_pod(state: DeviceState, pod_uid: PodUid) -> DeviceState:
         state = replace(state, reusable=None)
     if pod_uid in state.written.records:
         kept = _without(state.written.records, {pod_uid})
-        state = replace(state, written=StoredDevices(kept, state.written.registered))
+        state = replace(state, written=StoredDevices(kept, state.written.served))
     if pod_uid not in state.records:
         return state
     return rebuilt(replace(state, records=_without(state.records, {pod_uid})))

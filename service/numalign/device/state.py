@@ -49,10 +49,13 @@ class Reusable:
 
 @dataclass(frozen=True, slots=True)
 class StoredDevices:
-    """The part that outlives a restart: records, and healthy ids by served resource (DEV-44)."""
+    """The part that outlives a restart: records, and the resources that were served.
+
+    The kubelet stores healthy ids with them (DEV-44), of which it reads none (DEV-46).
+    """
 
     records: Records = field(default_factory=dict)
-    registered: Mapping[str, tuple[DeviceId, ...]] = field(default_factory=dict)
+    served: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +71,7 @@ class DeviceState:
     records: Records = field(default_factory=dict)
     allocated: Mapping[str, frozenset[DeviceId]] = field(default_factory=dict)
     reusable: Reusable | None = None
-    registered: Mapping[str, tuple[DeviceId, ...]] = field(default_factory=dict)
+    served: tuple[str, ...] = ()
     written: StoredDevices = field(default_factory=StoredDevices)
 
     def container(self, pod_uid: PodUid, container: str) -> ContainerRecords:
@@ -103,7 +106,7 @@ def with_record(
 
 def with_written(state: DeviceState) -> DeviceState:
     """Mark the present records and resources as stored."""
-    return replace(state, written=StoredDevices(state.records, state.registered))
+    return replace(state, written=StoredDevices(state.records, state.served))
 
 
 def pods_holding(state: DeviceState, ids: frozenset[DeviceId]) -> frozenset[PodUid]:
@@ -112,8 +115,9 @@ def pods_holding(state: DeviceState, ids: frozenset[DeviceId]) -> frozenset[PodU
         pod_uid
         for pod_uid, containers in state.records.items()
         if any(
-            not ids.isdisjoint(record.ids())
+            not ids.isdisjoint(held)
             for resources in containers.values()
             for record in resources.values()
+            for held in record.ids_by_node.values()
         )
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from numalign.device.state import DeviceRecord, StoredDevices
-from numalign.model.ids import DeviceId, PodUid
+from numalign.model.ids import PodUid
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class _Document:
     """The stored form with its records still unread, so that a bad one spoils no other."""
 
     records: dict[PodUid, dict[str, dict[str, msgspec.Raw]]] = field(default_factory=dict)
-    registered: dict[str, tuple[DeviceId, ...]] = field(default_factory=dict)
+    served: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,4 +55,4 @@ def decode(payload: bytes) -> Decoded:
                     )
                     continue
                 records.setdefault(pod_uid, {}).setdefault(container, {})[resource] = record
-    return Decoded(StoredDevices(records, document.registered), tuple(reports))
+    return Decoded(StoredDevices(records, document.served), tuple(reports))

@@ -57,6 +57,7 @@ class Ledger(Generic[S]):
         self._lock = asyncio.Lock()
         self._changed = asyncio.Event()
         self._fitted = 0
+        self._unsaved = False
         self.reports = reports
 
     @property
@@ -300,10 +301,14 @@ class Ledger(Generic[S]):
             books = self._phases.books
             state = noted(books.state)
             self._become(self._phases.standing(state, books.payload))
+            if state is books.state and not self._unsaved:
+                return
             payload = self._engine.encode(state)
-            if payload != books.payload:
+            self._unsaved = payload != books.payload
+            if self._unsaved:
                 await self._store.save(payload)
                 self._phases = self._phases.standing(state, payload)
+                self._unsaved = False
 
     async def _change_engine(self, engine: Engine[S]) -> tuple[str, ...]:
         started = engine.start(self._engine.encode(self.state))

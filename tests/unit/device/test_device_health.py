@@ -19,6 +19,7 @@ from tests.unit.device.device_world import (
     run,
 )
 
+from numalign.device.capacity import capacity
 from numalign.device.health import (
     HealthOf,
     UnhealthyDevice,
@@ -101,6 +102,27 @@ def test_only_devices_that_are_held_and_not_healthy_are_told(health_of: HealthOf
         for name, id_ in zip("cz", ids("b", "a"), strict=True)
     )
     assert list(unhealthy_devices(world.inventory, state, health_of)) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(left, id="plugin-left"),
+        pytest.param(vanished, id="not-listed-any-more"),
+        pytest.param(restarted, id="plugin-not-back"),
+        pytest.param(back_without_list, id="plugin-back-without-a-list"),
+        pytest.param(lambda i: capacity(left(i), 1000.0).inventory, id="resource-given-up"),
+    ],
+)
+def test_held_devices_whose_health_nobody_tells(change: Callable[[Inventory], Inventory]) -> None:
+    world = engine(device("a", 0), device("b", 0), strategies=SAFE)
+    asked = pod(container(gpu=1))
+    state = run(world.allocate(DeviceState(), asked, asked.containers[0], hint(0), Sources())).state
+    changed = change(world.inventory)
+
+    (told,) = unhealthy_devices(changed, state, known_at_present)
+    assert (told.id, told.health) == ("a", "Unknown")
+    assert list(unhealthy_devices(changed, state, last_reported)) == []
 
 
 def test_books_tell_them() -> None:

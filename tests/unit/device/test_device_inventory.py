@@ -107,7 +107,7 @@ def test_a_restart_knows_names_only_and_leaves_registered_resources_alone() -> N
     assert after.of(GPU) == known.of(GPU)
     assert health(after, NIC) == ("", "")
     assert after.of(NIC).endpoint == Endpoint(options=None, stopped_at=0.0)
-    assert catalogue(after, (0, 1)).registered == {GPU: ids("a"), NIC: ()}
+    assert catalogue(after, (0, 1)).served == (GPU, NIC)
 
 
 @pytest.mark.parametrize(

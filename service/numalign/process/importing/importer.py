@@ -20,7 +20,7 @@ from numalign.device import state_codec
 from numalign.device.engine import DeviceEngine
 from numalign.device.state import DeviceState, StoredDevices
 from numalign.errors import StateError
-from numalign.model.ids import AdmissionId, DeviceId, PodUid
+from numalign.model.ids import AdmissionId, PodUid
 from numalign.model.pod import Pod
 from numalign.model.qos import qos_class
 from numalign.process.compatibility import strategies_of
@@ -195,12 +195,11 @@ def _restore(provider: _Provider, outcome: Imported) -> None:
 def _encoded(provider: _Provider, settings: Settings) -> bytes:
     state, engine = provider.state, provider.engine
     if isinstance(state, DeviceState) and isinstance(engine, DeviceEngine):
-        registered = dict(state.registered)
+        served = state.served
         if settings.device_plugins.mode is DeviceSource.HOST:
             # Plugins that the kubelet knew are waited for, as after a restart (DEV-46).
-            for resource, ids in provider.found.registered.items():
-                registered.setdefault(resource, tuple(map(DeviceId, ids)))
-        return state_codec.encode(StoredDevices(state.records, registered))
+            served = tuple(sorted({*served, *provider.found.registered}))
+        return state_codec.encode(StoredDevices(state.records, served))
     return engine.encode(state)
 
 

@@ -84,7 +84,7 @@ async def test_what_came_together_is_one_change_of_the_books() -> None:
 
         assert world.books.changes == 1
         assert world.engine.inventory.of(GPU).healthy == frozenset(ids("b"))
-        assert world.books.state.registered == {GPU: ("b",)}
+        assert world.books.state.served == (GPU,)
 
 
 async def test_a_decision_sees_no_change() -> None:
@@ -106,7 +106,7 @@ async def test_an_end_is_not_stored_but_a_list_is() -> None:
         await put(world, Disconnected(GPU, 1.0))
 
         assert world.books.state.written is written
-        assert written.registered == {GPU: ("a",)}
+        assert written.served == (GPU,)
         assert world.engine.inventory.of(GPU).healthy == frozenset()
 
 
@@ -124,7 +124,7 @@ async def test_grace_is_kept_and_what_passes_it_is_stored() -> None:
 
         assert kept == (GPU,)
         assert world.engine.inventory.served() == ()
-        assert world.books.state.written.registered == {}
+        assert world.books.state.written.served == ()
 
 
 async def test_pods_that_hold_a_device_that_flipped_are_told_of() -> None:
