@@ -4,6 +4,7 @@ import grpc
 import warnings
 
 from numalign.v1 import admission_pb2 as numalign_dot_v1_dot_admission__pb2
+from numalign.v1 import decisions_pb2 as numalign_dot_v1_dot_decisions__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -100,6 +101,16 @@ class AdmissionStub:
                 '/numalign.v1.Admission/SetNodeState',
                 request_serializer=numalign_dot_v1_dot_admission__pb2.SetNodeStateRequest.SerializeToString,
                 response_deserializer=numalign_dot_v1_dot_admission__pb2.SetNodeStateResponse.FromString,
+                _registered_method=True)
+        self.ListDecisions = channel.unary_unary(
+                '/numalign.v1.Admission/ListDecisions',
+                request_serializer=numalign_dot_v1_dot_decisions__pb2.ListDecisionsRequest.SerializeToString,
+                response_deserializer=numalign_dot_v1_dot_decisions__pb2.ListDecisionsResponse.FromString,
+                _registered_method=True)
+        self.GetDecision = channel.unary_unary(
+                '/numalign.v1.Admission/GetDecision',
+                request_serializer=numalign_dot_v1_dot_decisions__pb2.GetDecisionRequest.SerializeToString,
+                response_deserializer=numalign_dot_v1_dot_decisions__pb2.GetDecisionResponse.FromString,
                 _registered_method=True)
 
 
@@ -204,6 +215,20 @@ class AdmissionServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListDecisions(self, request, context):
+        """Lists what was decided of late, the newest first. FAILED_PRECONDITION where no journal is kept.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetDecision(self, request, context):
+        """One decision with its explanation. NOT_FOUND where the journal does not have it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdmissionServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -271,6 +296,16 @@ def add_AdmissionServicer_to_server(servicer, server):
                     servicer.SetNodeState,
                     request_deserializer=numalign_dot_v1_dot_admission__pb2.SetNodeStateRequest.FromString,
                     response_serializer=numalign_dot_v1_dot_admission__pb2.SetNodeStateResponse.SerializeToString,
+            ),
+            'ListDecisions': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListDecisions,
+                    request_deserializer=numalign_dot_v1_dot_decisions__pb2.ListDecisionsRequest.FromString,
+                    response_serializer=numalign_dot_v1_dot_decisions__pb2.ListDecisionsResponse.SerializeToString,
+            ),
+            'GetDecision': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetDecision,
+                    request_deserializer=numalign_dot_v1_dot_decisions__pb2.GetDecisionRequest.FromString,
+                    response_serializer=numalign_dot_v1_dot_decisions__pb2.GetDecisionResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -626,6 +661,60 @@ class Admission:
             '/numalign.v1.Admission/SetNodeState',
             numalign_dot_v1_dot_admission__pb2.SetNodeStateRequest.SerializeToString,
             numalign_dot_v1_dot_admission__pb2.SetNodeStateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListDecisions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/numalign.v1.Admission/ListDecisions',
+            numalign_dot_v1_dot_decisions__pb2.ListDecisionsRequest.SerializeToString,
+            numalign_dot_v1_dot_decisions__pb2.ListDecisionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetDecision(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/numalign.v1.Admission/GetDecision',
+            numalign_dot_v1_dot_decisions__pb2.GetDecisionRequest.SerializeToString,
+            numalign_dot_v1_dot_decisions__pb2.GetDecisionResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -6,6 +6,7 @@ Admission: the one service that a node agent calls."""
 from collections import abc as _abc
 from grpc import aio as _aio
 from numalign.v1 import admission_pb2 as _admission_pb2
+from numalign.v1 import decisions_pb2 as _decisions_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys
@@ -70,6 +71,10 @@ class AdmissionStub:
     """
     SetNodeState: _grpc.UnaryUnaryMultiCallable[_admission_pb2.SetNodeStateRequest, _admission_pb2.SetNodeStateResponse]
     """Tells that the node begins to shut down, or does not any more."""
+    ListDecisions: _grpc.UnaryUnaryMultiCallable[_decisions_pb2.ListDecisionsRequest, _decisions_pb2.ListDecisionsResponse]
+    """Lists what was decided of late, the newest first. FAILED_PRECONDITION where no journal is kept."""
+    GetDecision: _grpc.UnaryUnaryMultiCallable[_decisions_pb2.GetDecisionRequest, _decisions_pb2.GetDecisionResponse]
+    """One decision with its explanation. NOT_FOUND where the journal does not have it."""
 
 @_typing.type_check_only
 class AdmissionAsyncStub(AdmissionStub):
@@ -113,6 +118,10 @@ class AdmissionAsyncStub(AdmissionStub):
     """
     SetNodeState: _aio.UnaryUnaryMultiCallable[_admission_pb2.SetNodeStateRequest, _admission_pb2.SetNodeStateResponse]  # type: ignore[assignment]
     """Tells that the node begins to shut down, or does not any more."""
+    ListDecisions: _aio.UnaryUnaryMultiCallable[_decisions_pb2.ListDecisionsRequest, _decisions_pb2.ListDecisionsResponse]  # type: ignore[assignment]
+    """Lists what was decided of late, the newest first. FAILED_PRECONDITION where no journal is kept."""
+    GetDecision: _aio.UnaryUnaryMultiCallable[_decisions_pb2.GetDecisionRequest, _decisions_pb2.GetDecisionResponse]  # type: ignore[assignment]
+    """One decision with its explanation. NOT_FOUND where the journal does not have it."""
 
 class AdmissionServicer(metaclass=_abc_1.ABCMeta):
     """Decides whether pods may start on this node and what each container gets. A decision is an
@@ -231,5 +240,21 @@ class AdmissionServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_admission_pb2.SetNodeStateResponse, _abc.Awaitable[_admission_pb2.SetNodeStateResponse]]:
         """Tells that the node begins to shut down, or does not any more."""
+
+    @_abc_1.abstractmethod
+    def ListDecisions(
+        self,
+        request: _decisions_pb2.ListDecisionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_decisions_pb2.ListDecisionsResponse, _abc.Awaitable[_decisions_pb2.ListDecisionsResponse]]:
+        """Lists what was decided of late, the newest first. FAILED_PRECONDITION where no journal is kept."""
+
+    @_abc_1.abstractmethod
+    def GetDecision(
+        self,
+        request: _decisions_pb2.GetDecisionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_decisions_pb2.GetDecisionResponse, _abc.Awaitable[_decisions_pb2.GetDecisionResponse]]:
+        """One decision with its explanation. NOT_FOUND where the journal does not have it."""
 
 def add_AdmissionServicer_to_server(servicer: AdmissionServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -45,6 +45,11 @@ class ControlStub:
                 request_serializer=numalign_dot_v1_dot_control__pb2.GetStatusRequest.SerializeToString,
                 response_deserializer=numalign_dot_v1_dot_control__pb2.GetStatusResponse.FromString,
                 _registered_method=True)
+        self.GetConfiguration = channel.unary_unary(
+                '/numalign.v1.Control/GetConfiguration',
+                request_serializer=numalign_dot_v1_dot_control__pb2.GetConfigurationRequest.SerializeToString,
+                response_deserializer=numalign_dot_v1_dot_control__pb2.GetConfigurationResponse.FromString,
+                _registered_method=True)
 
 
 class ControlServicer:
@@ -66,6 +71,14 @@ class ControlServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetConfiguration(self, request, context):
+        """The configuration that the process started with or took over at a reload, with every default
+        written out and the machine as it was read. HTTP headers, which may hold secrets, are left out.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ControlServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -78,6 +91,11 @@ def add_ControlServicer_to_server(servicer, server):
                     servicer.GetStatus,
                     request_deserializer=numalign_dot_v1_dot_control__pb2.GetStatusRequest.FromString,
                     response_serializer=numalign_dot_v1_dot_control__pb2.GetStatusResponse.SerializeToString,
+            ),
+            'GetConfiguration': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetConfiguration,
+                    request_deserializer=numalign_dot_v1_dot_control__pb2.GetConfigurationRequest.FromString,
+                    response_serializer=numalign_dot_v1_dot_control__pb2.GetConfigurationResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -135,6 +153,33 @@ class Control:
             '/numalign.v1.Control/GetStatus',
             numalign_dot_v1_dot_control__pb2.GetStatusRequest.SerializeToString,
             numalign_dot_v1_dot_control__pb2.GetStatusResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetConfiguration(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/numalign.v1.Control/GetConfiguration',
+            numalign_dot_v1_dot_control__pb2.GetConfigurationRequest.SerializeToString,
+            numalign_dot_v1_dot_control__pb2.GetConfigurationResponse.FromString,
             options,
             channel_credentials,
             insecure,

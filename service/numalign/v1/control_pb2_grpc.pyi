@@ -39,6 +39,10 @@ class ControlStub:
     """
     GetStatus: _grpc.UnaryUnaryMultiCallable[_control_pb2.GetStatusRequest, _control_pb2.GetStatusResponse]
     """What the process is and how it stands."""
+    GetConfiguration: _grpc.UnaryUnaryMultiCallable[_control_pb2.GetConfigurationRequest, _control_pb2.GetConfigurationResponse]
+    """The configuration that the process started with or took over at a reload, with every default
+    written out and the machine as it was read. HTTP headers, which may hold secrets, are left out.
+    """
 
 @_typing.type_check_only
 class ControlAsyncStub(ControlStub):
@@ -51,6 +55,10 @@ class ControlAsyncStub(ControlStub):
     """
     GetStatus: _aio.UnaryUnaryMultiCallable[_control_pb2.GetStatusRequest, _control_pb2.GetStatusResponse]  # type: ignore[assignment]
     """What the process is and how it stands."""
+    GetConfiguration: _aio.UnaryUnaryMultiCallable[_control_pb2.GetConfigurationRequest, _control_pb2.GetConfigurationResponse]  # type: ignore[assignment]
+    """The configuration that the process started with or took over at a reload, with every default
+    written out and the machine as it was read. HTTP headers, which may hold secrets, are left out.
+    """
 
 class ControlServicer(metaclass=_abc_1.ABCMeta):
     """Acts on one process."""
@@ -72,5 +80,15 @@ class ControlServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_control_pb2.GetStatusResponse, _abc.Awaitable[_control_pb2.GetStatusResponse]]:
         """What the process is and how it stands."""
+
+    @_abc_1.abstractmethod
+    def GetConfiguration(
+        self,
+        request: _control_pb2.GetConfigurationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_control_pb2.GetConfigurationResponse, _abc.Awaitable[_control_pb2.GetConfigurationResponse]]:
+        """The configuration that the process started with or took over at a reload, with every default
+        written out and the machine as it was read. HTTP headers, which may hold secrets, are left out.
+        """
 
 def add_ControlServicer_to_server(servicer: ControlServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

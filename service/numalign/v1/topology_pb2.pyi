@@ -33,6 +33,7 @@ class TopologyManagerAdmitRequest(_message.Message):
     OWNER_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
     EXPLAIN_FIELD_NUMBER: _builtins.int
+    REMEMBER_FIELD_NUMBER: _builtins.int
     pod: _builtins.bytes
     """The serialised v1.Pod, byte for byte as the caller sent it."""
     operation: _types_pb2.Operation.ValueType
@@ -43,6 +44,10 @@ class TopologyManagerAdmitRequest(_message.Message):
     """Decide only; keep nothing."""
     explain: _types_pb2.ExplainLevel.ValueType
     """How much to say about the way."""
+    remember: _builtins.bool
+    """Say everything about the way where the pod is not admitted, and remember the way of one that
+    is, for ExplainAdmissions.
+    """
     def __init__(
         self,
         *,
@@ -51,10 +56,11 @@ class TopologyManagerAdmitRequest(_message.Message):
         owner: _builtins.str = ...,
         dry_run: _builtins.bool = ...,
         explain: _types_pb2.ExplainLevel.ValueType = ...,
+        remember: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "explain", b"explain", "operation", b"operation", "owner", b"owner", "pod", b"pod"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "explain", b"explain", "operation", b"operation", "owner", b"owner", "pod", b"pod", "remember", b"remember"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -788,3 +794,79 @@ class TopologyManagerWatchNodeResourcesResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___TopologyManagerWatchNodeResourcesResponse: _TypeAlias = TopologyManagerWatchNodeResourcesResponse  # noqa: Y015
+
+@_typing.final
+class ExplainAdmissionsRequest(_message.Message):
+    """Asks how pods came to be admitted."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POD_UIDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def pod_uids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """UIDs of the pods."""
+
+    def __init__(
+        self,
+        *,
+        pod_uids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pod_uids", b"pod_uids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainAdmissionsRequest: _TypeAlias = ExplainAdmissionsRequest  # noqa: Y015
+
+@_typing.final
+class ExplainAdmissionsResponse(_message.Message):
+    """How they were."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ADMISSIONS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def admissions(self) -> _containers.RepeatedCompositeFieldContainer[Global___ExplainedAdmission]:
+        """One for each pod that is still remembered."""
+
+    def __init__(
+        self,
+        *,
+        admissions: _abc.Iterable[Global___ExplainedAdmission] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["admissions", b"admissions"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainAdmissionsResponse: _TypeAlias = ExplainAdmissionsResponse  # noqa: Y015
+
+@_typing.final
+class ExplainedAdmission(_message.Message):
+    """How one pod came to be admitted."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POD_UID_FIELD_NUMBER: _builtins.int
+    EXPLANATION_FIELD_NUMBER: _builtins.int
+    pod_uid: _builtins.str
+    """Pod UID."""
+    @_builtins.property
+    def explanation(self) -> _types_pb2.Explanation:
+        """The way."""
+
+    def __init__(
+        self,
+        *,
+        pod_uid: _builtins.str = ...,
+        explanation: _types_pb2.Explanation | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["explanation", b"explanation"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["explanation", b"explanation", "pod_uid", b"pod_uid"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainedAdmission: _TypeAlias = ExplainedAdmission  # noqa: Y015

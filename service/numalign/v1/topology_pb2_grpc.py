@@ -106,6 +106,11 @@ class TopologyManagerStub:
                 request_serializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerWatchNodeResourcesRequest.SerializeToString,
                 response_deserializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerWatchNodeResourcesResponse.FromString,
                 _registered_method=True)
+        self.ExplainAdmissions = channel.unary_unary(
+                '/numalign.v1.TopologyManager/ExplainAdmissions',
+                request_serializer=numalign_dot_v1_dot_topology__pb2.ExplainAdmissionsRequest.SerializeToString,
+                response_deserializer=numalign_dot_v1_dot_topology__pb2.ExplainAdmissionsResponse.FromString,
+                _registered_method=True)
 
 
 class TopologyManagerServicer:
@@ -213,6 +218,14 @@ class TopologyManagerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ExplainAdmissions(self, request, context):
+        """Explains in full how pods came to be admitted that were admitted by Admit with `remember`,
+        after the fact. Each is told once, and only the last few are remembered.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_TopologyManagerServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -285,6 +298,11 @@ def add_TopologyManagerServicer_to_server(servicer, server):
                     servicer.WatchNodeResources,
                     request_deserializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerWatchNodeResourcesRequest.FromString,
                     response_serializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerWatchNodeResourcesResponse.SerializeToString,
+            ),
+            'ExplainAdmissions': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExplainAdmissions,
+                    request_deserializer=numalign_dot_v1_dot_topology__pb2.ExplainAdmissionsRequest.FromString,
+                    response_serializer=numalign_dot_v1_dot_topology__pb2.ExplainAdmissionsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -667,6 +685,33 @@ class TopologyManager:
             '/numalign.v1.TopologyManager/WatchNodeResources',
             numalign_dot_v1_dot_topology__pb2.TopologyManagerWatchNodeResourcesRequest.SerializeToString,
             numalign_dot_v1_dot_topology__pb2.TopologyManagerWatchNodeResourcesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExplainAdmissions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/numalign.v1.TopologyManager/ExplainAdmissions',
+            numalign_dot_v1_dot_topology__pb2.ExplainAdmissionsRequest.SerializeToString,
+            numalign_dot_v1_dot_topology__pb2.ExplainAdmissionsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -67,6 +67,10 @@ class TopologyManagerStub:
     """Says what the node has, and what of it is free."""
     WatchNodeResources: _grpc.UnaryStreamMultiCallable[_topology_pb2.TopologyManagerWatchNodeResourcesRequest, _topology_pb2.TopologyManagerWatchNodeResourcesResponse]
     """Streams what GetNodeResources says now, then again whenever it has changed."""
+    ExplainAdmissions: _grpc.UnaryUnaryMultiCallable[_topology_pb2.ExplainAdmissionsRequest, _topology_pb2.ExplainAdmissionsResponse]
+    """Explains in full how pods came to be admitted that were admitted by Admit with `remember`,
+    after the fact. Each is told once, and only the last few are remembered.
+    """
 
 @_typing.type_check_only
 class TopologyManagerAsyncStub(TopologyManagerStub):
@@ -107,6 +111,10 @@ class TopologyManagerAsyncStub(TopologyManagerStub):
     """Says what the node has, and what of it is free."""
     WatchNodeResources: _aio.UnaryStreamMultiCallable[_topology_pb2.TopologyManagerWatchNodeResourcesRequest, _topology_pb2.TopologyManagerWatchNodeResourcesResponse]  # type: ignore[assignment]
     """Streams what GetNodeResources says now, then again whenever it has changed."""
+    ExplainAdmissions: _aio.UnaryUnaryMultiCallable[_topology_pb2.ExplainAdmissionsRequest, _topology_pb2.ExplainAdmissionsResponse]  # type: ignore[assignment]
+    """Explains in full how pods came to be admitted that were admitted by Admit with `remember`,
+    after the fact. Each is told once, and only the last few are remembered.
+    """
 
 class TopologyManagerServicer(metaclass=_abc_1.ABCMeta):
     """Aligns pods to NUMA nodes. One admission is decided at a time, in order of arrival; calls that
@@ -228,5 +236,15 @@ class TopologyManagerServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_topology_pb2.TopologyManagerWatchNodeResourcesResponse], _abc.AsyncIterator[_topology_pb2.TopologyManagerWatchNodeResourcesResponse]]:
         """Streams what GetNodeResources says now, then again whenever it has changed."""
+
+    @_abc_1.abstractmethod
+    def ExplainAdmissions(
+        self,
+        request: _topology_pb2.ExplainAdmissionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_topology_pb2.ExplainAdmissionsResponse, _abc.Awaitable[_topology_pb2.ExplainAdmissionsResponse]]:
+        """Explains in full how pods came to be admitted that were admitted by Admit with `remember`,
+        after the fact. Each is told once, and only the last few are remembered.
+        """
 
 def add_TopologyManagerServicer_to_server(servicer: TopologyManagerServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
