@@ -19,4 +19,4 @@ def qos_of(pod: AgentPod) -> str:
         decoded, violations = read_pod(pod_from_json(pod.document))
     except InvalidInput:
         return ""
-    return "" if violations else qos_class(decoded, FeatureGates())
+    return "" if violations else str(qos_class(decoded, FeatureGates()))
