@@ -15,7 +15,6 @@ from numalign_agent.config.reading import AgentDefaults, read_settings
 from numalign_agent.config.settings import (
     AgentSettings,
     ApiSettings,
-    Enforce,
     FileSourceSettings,
     HttpSettings,
     HttpSourceSettings,
@@ -59,7 +58,6 @@ def test_everything() -> None:
             "reconcileFrequency": "3s",
             "journalEntries": 200,
             "nri": {"onReject": "wait"},
-            "cgroups": {"root": "/x"},
         },
         staticPodPath="manifests/",
         fileCheckFrequency="1m",
@@ -70,6 +68,7 @@ def test_everything() -> None:
         numalign={"log": {"level": "debug", "format": "console"}},
     )
 
+    assert settings.enforce.value == "none"
     assert settings == AgentSettings(
         node_name="n1",
         owner="o",
@@ -86,14 +85,13 @@ def test_everything() -> None:
             lease_seconds=20.0,
         ),
         runner=RunnerKind.RECORDER,
-        enforce=Enforce.NONE,
+        enforce=settings.enforce,
         pod_logs_directory=Path("/l"),
         http=HttpSettings(host="127.0.0.1", port=0),
         sync_every=30.0,
         reconcile_every=3.0,
         journal_entries=200,
         nri={"onReject": "wait"},
-        cgroups={"root": "/x"},
     )
 
 
