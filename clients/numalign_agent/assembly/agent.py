@@ -18,7 +18,7 @@ from numalign_agent.admitting.calls import CALL_SECONDS, AdmissionCalls
 from numalign_agent.api.followed_node import FollowedNode
 from numalign_agent.api.side import ApiSide, NodeCalls, connect_api
 from numalign_agent.assembly.parts import Outside, Parts
-from numalign_agent.config.settings import AgentSettings, Enforce, RunnerKind
+from numalign_agent.config.settings import AgentSettings, RunnerKind
 from numalign_agent.journal.journal import Journal
 from numalign_agent.journal.rows import Problem
 from numalign_agent.loop.runtime_health import NEVER_CHECKED
@@ -27,6 +27,7 @@ from numalign_agent.loop.sync_loop import LoopChannels
 from numalign_agent.merging.merger import SourceMerger
 from numalign_agent.metrics import AGENT
 from numalign_agent.pods.manager import PodManager
+from numalign_agent.runners.placer import CannotPlace
 from numalign_agent.runners.port import PodRunner, RunnerFailed
 from numalign_agent.sources.assembly import make_sources
 from numalign_agent.sources.port import PodSource
@@ -169,15 +170,16 @@ async def open_runner(settings: AgentSettings) -> PodRunner:
         from numalign_agent.runners.recorder import RecorderRunner  # noqa: PLC0415 - only this one
 
         return RecorderRunner()
-    from numalign_agent.runners.affinity import AffinityPlacer  # noqa: PLC0415 - only this one
+    from numalign_agent.cgroups.choice import choose  # noqa: PLC0415 - only this one
     from numalign_agent.runners.process.runner import ProcessRunner  # noqa: PLC0415 - only this one
 
     directory = settings.state_directory
-    placer = AffinityPlacer() if settings.enforce is Enforce.AFFINITY else None
     logs = settings.pod_logs_directory or directory / "logs"
     try:
-        return await ProcessRunner.open(directory / "containers", logs, placer)
-    except RunnerFailed as error:
+        chosen = await asyncio.to_thread(choose, settings.enforce, settings.cgroups)
+        _log.info("placing", enforce=chosen.enforce.value, because=chosen.lacking)
+        return await ProcessRunner.open(directory / "containers", logs, chosen.placer)
+    except (CannotPlace, RunnerFailed) as error:
         raise NumalignError(f"process runner: {error}") from error
 
 

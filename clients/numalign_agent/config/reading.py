@@ -16,10 +16,11 @@ from numalign.config.serving import read_address, read_endpoints, socket_path
 from numalign.config.settings import LogFormat, LogLevel, Service
 from numalign.document.problems import Problems
 from numalign.document.section import Section, shown
+from numalign_agent.cgroups.settings import read_cgroups
+from numalign_agent.config.enforce import Enforce
 from numalign_agent.config.settings import (
     AgentSettings,
     ApiSettings,
-    Enforce,
     FileSourceSettings,
     HttpSettings,
     HttpSourceSettings,
@@ -71,7 +72,7 @@ def read_settings(document: object, defaults: AgentDefaults) -> AgentSettings:
         api=_api(kubelet, agent, base),
         kubelet=_kubelet(agent, base),
         runner=agent.choice("runner", RunnerKind.PROCESS),
-        enforce=agent.choice("enforce", Enforce.AFFINITY),
+        enforce=agent.choice("enforce", Enforce.AUTO),
         pod_logs_directory=_optional_directory(agent, "podLogsDirectory"),
         http=_http(agent),
         sync_every=kubelet.seconds("syncFrequency", 60.0),
@@ -79,7 +80,7 @@ def read_settings(document: object, defaults: AgentDefaults) -> AgentSettings:
         journal_entries=agent.integer("journalEntries", 10_000, 100),
         gates=read_feature_gates(kubelet.section("featureGates")).gates,
         nri=_raw(agent, "nri"),
-        cgroups=_raw(agent, "cgroups"),
+        cgroups=read_cgroups(agent.section("cgroups")),
     )
     _check_beside_kubelet(settings, agent)
     problems.refuse()

@@ -12,6 +12,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from numalign.model.feature_gates import FeatureGates
+from numalign_agent.cgroups.settings import CgroupSettings
+from numalign_agent.config.enforce import Enforce
 
 
 class RunnerKind(StrEnum):
@@ -19,13 +21,6 @@ class RunnerKind(StrEnum):
 
     PROCESS = "process"
     RECORDER = "recorder"
-
-
-class Enforce(StrEnum):
-    """How the process runner puts containers where Admission wants them."""
-
-    AFFINITY = "affinity"
-    NONE = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +74,7 @@ class HttpSettings:
 class AgentSettings:
     """One agent. A source that is None is not there; no source at all is legal (CFG-1).
 
-    `nri` and `cgroups` are the sections of these names as they stand in the document.
+    `nri` is the section of this name as it stands in the document.
     """
 
     node_name: str
@@ -93,7 +88,7 @@ class AgentSettings:
     api: ApiSettings | None = None
     kubelet: KubeletSourceSettings | None = None
     runner: RunnerKind = RunnerKind.PROCESS
-    enforce: Enforce = Enforce.AFFINITY
+    enforce: Enforce = Enforce.AUTO
     pod_logs_directory: Path | None = None
     http: HttpSettings | None = None
     sync_every: float = 60.0
@@ -101,4 +96,4 @@ class AgentSettings:
     journal_entries: int = 10_000
     gates: FeatureGates = field(default_factory=FeatureGates)
     nri: Mapping[str, object] = field(default_factory=dict)
-    cgroups: Mapping[str, object] = field(default_factory=dict)
+    cgroups: CgroupSettings = field(default_factory=CgroupSettings)

@@ -12,6 +12,7 @@ from numalign.telemetry.metrics import Metrics
 from numalign.v1 import types_pb2 as pb
 from numalign_agent.admitting.calls import AdmissionCalls
 from numalign_agent.admitting.trouble import Trouble, trouble_of
+from numalign_agent.cgroups.hugepages import limits_of
 from numalign_agent.containers.plan import Start
 from numalign_agent.metrics import CONTAINERS_STARTED
 from numalign_agent.placements.keeper import PlacementKeeper
@@ -141,6 +142,7 @@ class ContainerLife:
             exclusive_cpus=answer.exclusive_cpus,
             mems=answer.mems,
             environment=dict(answer.edits.envs),
+            hugepages=limits_of(answer.allocation.memory),
         )
 
     async def _add(self, pod: AgentPod, name: str, container_id: str) -> None:

@@ -56,12 +56,16 @@ class RuntimePod:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What Admission granted a container; empty texts leave things alone."""
+    """What Admission granted a container; empty texts leave things alone.
+
+    `hugepages` are bytes by page size as cgroups name it, such as `2MB`; None: not limited.
+    """
 
     cpus: str = ""
     exclusive_cpus: bool = False
     mems: str = ""
     environment: Mapping[str, str] | None = None
+    hugepages: Mapping[str, int] | None = None
 
 
 class RunnerFailed(Exception):

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from numalign.store.carried import carried_through
-from numalign_agent.containers.environment import CannotProvide, process_spec
+from numalign_agent.containers.environment import CannotProvide, ProcessSpec, process_spec
 from numalign_agent.containers.spec import container_of
 from numalign_agent.pod import AgentPod
 from numalign_agent.runners.placer import CannotPlace, ContainerPlacer, Place
@@ -106,19 +106,11 @@ class ProcessRunner:
         container_id = uuid.uuid4().hex
         place = await self._place(pod, container, container_id, placement)
         try:
-            out, err = self._logs.make(made)
-        except OSError as error:
-            raise RunnerFailed(f"{error.filename}: {error.strerror}") from error
-        document = {
-            "argv": process.argv,
-            "environment": dict(process.environment),
-            "directory": process.directory,
-            "stdout": str(out),
-            "stderr": str(err),
-            "cpus": None if place.cpus is None else sorted(place.cpus),
-            "cgroup_procs": [str(path) for path in place.cgroup_procs],
-        }
-        directory = ContainerDirectory.make(self._root / container_id, made, document)
+            directory = self._write_down(container_id, made, process, place)
+        except RunnerFailed:
+            with contextlib.suppress(RunnerFailed):
+                await self._give_back(container_id)
+            raise
         self._track(directory, made)
         return container_id
 
@@ -143,8 +135,7 @@ class ProcessRunner:
                 await tracked.ended.wait()
         if tracked.process is not None:
             send(tracked.process, signal.SIGKILL)
-        if self._placer is not None:
-            await asyncio.to_thread(self._placer.kill, container_id)
+        await self._kill_rest(container_id)
         try:
             async with asyncio.timeout(_GONE_AFTER_KILL_SECONDS):
                 await tracked.ended.wait()
@@ -161,12 +152,11 @@ class ProcessRunner:
                 raise RunnerFailed(f"container {container_id} is just being started")
         elif tracked.state.phase is not ContainerPhase.EXITED:
             raise RunnerFailed(f"container {container_id} runs")
+        await self._give_back(container_id)
         tracked.directory.remove()
         del self._containers[container_id]
         await tracked.close()
         self._logs.remove(tracked.made)
-        if self._placer is not None:
-            await asyncio.to_thread(self._placer.remove, container_id)
         self._tell(tracked.made.pod_uid)
 
     async def update_placement(self, container_id: str, placement: Placement) -> None:
@@ -204,6 +194,40 @@ class ProcessRunner:
             )
         except CannotPlace as error:
             raise RunnerFailed(str(error)) from error
+
+    async def _kill_rest(self, container_id: str) -> None:
+        if self._placer is None:
+            return
+        try:
+            await asyncio.to_thread(self._placer.kill, container_id)
+        except CannotPlace as error:
+            raise RunnerFailed(str(error)) from error
+
+    async def _give_back(self, container_id: str) -> None:
+        if self._placer is None:
+            return
+        try:
+            await asyncio.to_thread(self._placer.remove, container_id)
+        except CannotPlace as error:
+            raise RunnerFailed(str(error)) from error
+
+    def _write_down(
+        self, container_id: str, made: Made, process: ProcessSpec, place: Place
+    ) -> ContainerDirectory:
+        try:
+            out, err = self._logs.make(made)
+        except OSError as error:
+            raise RunnerFailed(f"{error.filename}: {error.strerror}") from error
+        document = {
+            "argv": process.argv,
+            "environment": dict(process.environment),
+            "directory": process.directory,
+            "stdout": str(out),
+            "stderr": str(err),
+            "cpus": None if place.cpus is None else sorted(place.cpus),
+            "cgroup_procs": [str(path) for path in place.cgroup_procs],
+        }
+        return ContainerDirectory.make(self._root / container_id, made, document)
 
     def _track(self, directory: ContainerDirectory, made: Made) -> TrackedContainer:
         tracked = TrackedContainer(directory, made, self._boot, self._tell)

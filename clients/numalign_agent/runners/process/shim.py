@@ -27,6 +27,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+_MORE_CPUS_THAN_THERE_ARE = 8192
+
 NOT_STARTED = 128
 """The exit code of a container that could not be started."""
 
@@ -95,6 +97,7 @@ def _run(directory: str) -> None:
     # Its number stays taken until it is waited for: the group can be ended safely before.
     os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
     _kill_group(child)
+    kill_groups(spec["cgroup_procs"])
     _write_once(directory, _ended(os.waitpid(child, 0)[1]))
 
 
@@ -105,16 +108,8 @@ def _become(spec: dict[str, Any], gate: int, failed: int) -> None:
         os.setsid()
         if not os.read(gate, 1):
             os._exit(NOT_STARTED)
-        for path in spec["cgroup_procs"]:
-            step = f"cgroup {path}"
-            with open(path, "w", encoding="ascii") as file:
-                file.write("0")
-        if spec["cpus"] is not None:
-            step = f"CPUs {spec['cpus']}"
-            os.sched_setaffinity(0, spec["cpus"])
-            missing = sorted(set(spec["cpus"]) - os.sched_getaffinity(0))
-            if missing:
-                raise OSError(0, f"not on this machine: {missing}")
+        step = "place"
+        take_place(spec["cgroup_procs"], spec["cpus"])
         step = f"working directory {spec['directory']}"
         os.chdir(spec["directory"])
         os.umask(0o022)
@@ -129,8 +124,27 @@ def _become(spec: dict[str, Any], gate: int, failed: int) -> None:
         os.execvpe(spec["argv"][0], spec["argv"], spec["environment"])
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        os.write(failed, f"{step}: {why}".encode()[:4096])
+        where = getattr(error, "filename", step) if step == "place" else step
+        os.write(failed, f"{where}: {why}".encode()[:4096])
     os._exit(NOT_STARTED)
+
+
+def take_place(cgroup_procs: list[str], cpus: list[int] | None) -> None:
+    """Move this process where its container belongs. Raises OSError that names the place."""
+    for path in cgroup_procs:
+        with open(path, "w", encoding="ascii") as file:
+            file.write("0")
+    if cgroup_procs and cpus is None:
+        # The group says where to run; what the agent itself was bound to would narrow that.
+        os.sched_setaffinity(0, range(_MORE_CPUS_THAN_THERE_ARE))
+    if cpus is not None:
+        try:
+            os.sched_setaffinity(0, cpus)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, f"CPUs {cpus}") from error
+        missing = sorted(set(cpus) - os.sched_getaffinity(0))
+        if missing:
+            raise OSError(0, f"not on this machine: {missing}", f"CPUs {cpus}")
 
 
 def _redirect(path: str, flags: int, target: int) -> None:
@@ -146,6 +160,16 @@ def _kill_group(leader: int) -> None:
     except (ProcessLookupError, PermissionError):
         # Nobody is left, or only the leader itself, which has ended.
         return
+
+
+def kill_groups(cgroup_procs: list[str]) -> None:
+    """Kill what is left in control groups; kernels before 5.14 cannot."""
+    for path in cgroup_procs:
+        try:
+            with open(os.path.join(os.path.dirname(path), "cgroup.kill"), "w") as file:
+                file.write("1")
+        except OSError:
+            continue
 
 
 def _ended(status: int) -> dict[str, Any]:

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+import pytest
+from tests.unit.agent.cgroups.fake_tree import FakeTree
+
+from numalign.document.problems import DocumentError, Problems
+from numalign.document.section import Section
+from numalign.v1 import types_pb2 as pb
+from numalign_agent.cgroups.choice import choose
+from numalign_agent.cgroups.hugepages import limits_of
+from numalign_agent.cgroups.placer import CgroupPlacer, wanted_group
+from numalign_agent.cgroups.plan import Partition
+from numalign_agent.cgroups.settings import CgroupSettings, read_cgroups
+from numalign_agent.config.enforce import Enforce
+from numalign_agent.pod import AgentPod
+from numalign_agent.runners.affinity import AffinityPlacer
+from numalign_agent.runners.placer import CannotPlace
+from numalign_agent.runners.port import Placement
+
+POD = AgentPod({"metadata": {"uid": "u"}})
+
+
+def placer_over(tree: FakeTree) -> CgroupPlacer:
+    placer = CgroupPlacer(CgroupSettings(root=tree.path(PurePosixPath("/"))), tree)
+    placer.check()
+    return placer
+
+
+def test_a_container_has_a_group_from_its_start_to_its_end(tmp_path: Path) -> None:
+    tree = FakeTree(tmp_path)
+    placer = placer_over(tree)
+    place = placer.place(POD, "c", "id1", Placement(cpus="1-2", mems="0", hugepages={}))
+    group = PurePosixPath("/numalign/id1")
+    assert place.cgroup_procs == (tmp_path / "numalign/id1/cgroup.procs",)
+    assert tree.read(group, "cpuset.cpus") == "1-2"
+    assert tree.read(group, "hugetlb.2MB.max") == "0"
+    placer.update("id1", 1, Placement(cpus="3"))
+    assert tree.read(group, "cpuset.cpus") == "3"
+    assert tree.read(group, "cpuset.mems") == "0"
+    placer.remove("id1")
+    assert not tree.has(group)
+    assert not placer.kill("id1")
+    placer.remove("id1")
+
+
+def test_what_is_refused_names_the_container(tmp_path: Path) -> None:
+    placer = placer_over(FakeTree(tmp_path))
+    with pytest.raises(CannotPlace, match=r"container c: .*cpuset.cpus.effective is empty"):
+        placer.place(POD, "c", "id1", Placement(cpus="64"))
+
+
+@pytest.mark.parametrize(
+    ("exclusive", "partition"), [(True, Partition.ISOLATED), (False, Partition.MEMBER)]
+)
+def test_only_exclusive_cpus_make_a_partition(exclusive: bool, partition: Partition) -> None:
+    wanted = wanted_group(Placement(cpus="1", exclusive_cpus=exclusive), Partition.ISOLATED)
+    assert wanted.partition is partition
+    assert wanted.unlimited_cpu is exclusive
+
+
+def test_huge_pages_are_limited_to_what_is_held() -> None:
+    blocks = [
+        pb.MemoryBlock(resource="memory", size=1),
+        pb.MemoryBlock(resource="hugepages-2Mi", size=4, numa_nodes=[0]),
+        pb.MemoryBlock(resource="hugepages-2Mi", size=6, numa_nodes=[1]),
+        pb.MemoryBlock(resource="hugepages-1Gi", size=7),
+    ]
+    assert limits_of(blocks) == {"2MB": 10, "1GB": 7}
+
+
+def test_the_better_way_is_chosen_where_it_is_there(tmp_path: Path) -> None:
+    nothing = CgroupSettings(root=tmp_path / "none")
+    FakeTree(tmp_path)
+    (tmp_path / "numalign").mkdir()
+    for name in ("cgroup.controllers", "cgroup.subtree_control"):
+        (tmp_path / "numalign" / name).write_text("cpuset\n")
+    (tmp_path / "cgroup.subtree_control").write_text("cpuset hugetlb\n")
+    assert choose(Enforce.AUTO, CgroupSettings(root=tmp_path)).enforce is Enforce.CGROUP
+    chosen = choose(Enforce.AUTO, nothing)
+    assert isinstance(chosen.placer, AffinityPlacer)
+    assert chosen.lacking == f"{tmp_path / 'none'} is no cgroup version 2 file system"
+    assert choose(Enforce.NONE, nothing).placer is None
+    with pytest.raises(CannotPlace, match="no cgroup version 2"):
+        choose(Enforce.CGROUP, nothing)
+
+
+@pytest.mark.parametrize(
+    ("document", "problem"),
+    [
+        ({"parent": "numalign"}, "parent: must be a group such as /numalign, not"),
+        ({"parent": "/a/../b"}, "parent: must be a group such as /numalign, not"),
+        ({"root": "sys"}, "root: must be an absolute path, not"),
+        ({"partition": "own"}, "partition: "),
+        ({"parnet": "/a"}, "parnet: "),
+    ],
+)
+def test_a_wrong_setting_is_named(document: dict[str, str], problem: str) -> None:
+    problems = Problems()
+    read_cgroups(Section(document, "cgroups", problems))
+    with pytest.raises(DocumentError) as caught:
+        problems.refuse()
+    assert f"cgroups.{problem}" in str(caught.value)
