@@ -22,7 +22,6 @@ from numalign.device.plugin_host.host import PluginHost
 from numalign.device.plugin_host.inventory_feed import InventoryFeed
 from numalign.device.plugin_host.observer import HostObserver
 from numalign.device.plugin_host.plugin_directory import make_ready
-from numalign.device.plugin_host.plugin_watcher import PluginWatcher
 from numalign.device.plugin_host.registration import RegistrationServicer
 from numalign.device.plugin_host.strategies import HostStrategies
 from numalign.device.plugin_host.texts import PLUGIN_TYPE
@@ -32,6 +31,7 @@ from numalign.device.strategies import DeviceStrategies
 from numalign.errors import StartError
 from numalign.kube.deviceplugin.v1beta1.api_pb2_grpc import add_RegistrationServicer_to_server
 from numalign.model.machine import Machine
+from numalign.plugins.watcher import PluginWatcher
 from numalign.process.device_life import DeviceLife
 from numalign.provider.ledger import Ledger
 from numalign.rpc.methods import Registration

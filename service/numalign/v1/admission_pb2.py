@@ -24,78 +24,83 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from numalign.kube.core.v1 import core_pb2 as numalign_dot_kube_dot_core_dot_v1_dot_core__pb2
+from numalign.v1 import claims_pb2 as numalign_dot_v1_dot_claims__pb2
 from numalign.v1 import decisions_pb2 as numalign_dot_v1_dot_decisions__pb2
 from numalign.v1 import node_resources_pb2 as numalign_dot_v1_dot_node__resources__pb2
 from numalign.v1 import types_pb2 as numalign_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bnumalign/v1/admission.proto\x12\x0bnumalign.v1\x1a\x1egoogle/protobuf/duration.proto\x1a numalign/kube/core/v1/core.proto\x1a\x1bnumalign/v1/decisions.proto\x1a numalign/v1/node_resources.proto\x1a\x17numalign/v1/types.proto\"\xd6\x02\n\x0c\x41\x64mitRequest\x12\'\n\x03pod\x18\x01 \x01(\x0b\x32\x1a.numalign.kube.core.v1.Pod\x12)\n\toperation\x18\x02 \x01(\x0e\x32\x16.numalign.v1.Operation\x12\r\n\x05owner\x18\x03 \x01(\t\x12.\n\nother_pods\x18\x04 \x03(\x0b\x32\x1a.numalign.kube.core.v1.Pod\x12\x0f\n\x07\x64ry_run\x18\x05 \x01(\x08\x12*\n\x07\x65xplain\x18\x06 \x01(\x0e\x32\x19.numalign.v1.ExplainLevel\x12\x1a\n\x12preempted_pod_uids\x18\x07 \x03(\t\x12\x15\n\rcan_read_node\x18\x08 \x01(\x08\x12/\n\nfresh_node\x18\t \x01(\x0b\x32\x1b.numalign.kube.core.v1.Node\x12\x12\n\nneeds_node\x18\n \x01(\x08\"\x85\x04\n\rAdmitResponse\x12%\n\x07verdict\x18\x01 \x01(\x0e\x32\x14.numalign.v1.Verdict\x12\x0f\n\x07handler\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0f\n\x07message\x18\x04 \x01(\t\x12.\n\x0bretry_after\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x35\n\x0b\x61llocations\x18\x06 \x03(\x0b\x32 .numalign.v1.ContainerAllocation\x12\x32\n\x0epod_allocation\x18\x07 \x01(\x0b\x32\x1a.numalign.v1.PodAllocation\x12-\n\x0b\x65xplanation\x18\x08 \x01(\x0b\x32\x18.numalign.v1.Explanation\x12$\n\x07victims\x18\t \x03(\x0b\x32\x13.numalign.v1.Victim\x12\x10\n\x08warnings\x18\n \x03(\t\x12\x18\n\x10\x61lready_admitted\x18\x0b \x01(\x08\x12\x10\n\x08revision\x18\x0c \x01(\x04\x12\x0f\n\x07\x64ry_run\x18\r \x01(\x08\x12\x16\n\x0ehandler_reason\x18\x0e \x01(\t\x12\x16\n\x0eresize_pending\x18\x0f \x01(\x08\x12,\n\tresources\x18\x10 \x01(\x0b\x32\x19.numalign.v1.PodResources\"<\n\x10\x41\x64mitPodsRequest\x12(\n\x05\x61\x64mit\x18\x01 \x01(\x0b\x32\x19.numalign.v1.AdmitRequest\"{\n\x11\x41\x64mitPodsResponse\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12,\n\x08\x64\x65\x63ision\x18\x02 \x01(\x0b\x32\x1a.numalign.v1.AdmitResponse\x12\'\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x18.numalign.v1.StreamError\",\n\x0bStreamError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\"!\n\x0eReleaseRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\"#\n\x0fReleaseResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\"\xa4\x01\n\x10ReconcileRequest\x12\r\n\x05owner\x18\x01 \x01(\t\x12\x17\n\x0f\x61\x63tive_pod_uids\x18\x02 \x03(\t\x12\x39\n\x12running_containers\x18\x03 \x03(\x0b\x32\x1d.numalign.v1.RunningContainer\x12\x16\n\x0e\x61s_of_revision\x18\x04 \x01(\x04\x12\x15\n\rsources_ready\x18\x05 \x01(\x08\"Z\n\x11ReconcileResponse\x12\x19\n\x11released_pod_uids\x18\x01 \x03(\t\x12\x18\n\x10unknown_pod_uids\x18\x02 \x03(\t\x12\x10\n\x08revision\x18\x03 \x01(\x04\"B\n\x17PrepareContainerRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_name\x18\x02 \x01(\t\"\xb0\x01\n\x18PrepareContainerResponse\x12\x0c\n\x04\x63pus\x18\x01 \x01(\t\x12\x16\n\x0e\x65xclusive_cpus\x18\x02 \x01(\x08\x12\x0c\n\x04mems\x18\x03 \x01(\t\x12*\n\x05\x65\x64its\x18\x04 \x01(\x0b\x32\x1b.numalign.v1.ContainerEdits\x12\x34\n\nallocation\x18\x05 \x01(\x0b\x32 .numalign.v1.ContainerAllocation\"T\n\x13\x41\x64\x64\x43ontainerRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_name\x18\x02 \x01(\t\x12\x14\n\x0c\x63ontainer_id\x18\x03 \x01(\t\"\x16\n\x14\x41\x64\x64\x43ontainerResponse\".\n\x16RemoveContainerRequest\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\t\"\x19\n\x17RemoveContainerResponse\"&\n\x15ListAdmissionsRequest\x12\r\n\x05owner\x18\x01 \x01(\t\"\xaa\x01\n\x16ListAdmissionsResponse\x12\x30\n\nadmissions\x18\x01 \x03(\x0b\x32\x1c.numalign.v1.AdmissionRecord\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12\x13\n\x0bshared_cpus\x18\x03 \x01(\t\x12\x37\n\x11unhealthy_devices\x18\x04 \x03(\x0b\x32\x1c.numalign.v1.UnhealthyDevice\"0\n\x17WatchAssignmentsRequest\x12\x15\n\rfrom_revision\x18\x01 \x01(\x04\"\xd6\x02\n\x18WatchAssignmentsResponse\x12\x30\n\x08\x65xisting\x18\x01 \x01(\x0b\x32\x1c.numalign.v1.AdmissionRecordH\x00\x12%\n\x06synced\x18\x02 \x01(\x0b\x32\x13.numalign.v1.SyncedH\x00\x12/\n\x07\x63hanged\x18\x03 \x01(\x0b\x32\x1c.numalign.v1.AdmissionRecordH\x00\x12)\n\x08released\x18\x04 \x01(\x0b\x32\x15.numalign.v1.ReleasedH\x00\x12.\n\x0bshared_cpus\x18\x05 \x01(\x0b\x32\x17.numalign.v1.SharedCpusH\x00\x12:\n\x11unhealthy_devices\x18\x06 \x01(\x0b\x32\x1d.numalign.v1.UnhealthyDevicesH\x00\x12\x10\n\x08revision\x18\x0f \x01(\x04\x42\x07\n\x05\x65vent\"\x08\n\x06Synced\"\x1b\n\x08Released\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\"\x1a\n\nSharedCpus\x12\x0c\n\x04\x63pus\x18\x01 \x01(\t\"\x19\n\x17GetNodeResourcesRequest\"I\n\x18GetNodeResourcesResponse\x12-\n\tresources\x18\x01 \x01(\x0b\x32\x1a.numalign.v1.NodeResources\"\x1b\n\x19WatchNodeResourcesRequest\"K\n\x1aWatchNodeResourcesResponse\x12-\n\tresources\x18\x01 \x01(\x0b\x32\x1a.numalign.v1.NodeResources\";\n\x0eSetNodeRequest\x12)\n\x04node\x18\x01 \x01(\x0b\x32\x1b.numalign.kube.core.v1.Node\"\x11\n\x0fSetNodeResponse\",\n\x13SetNodeStateRequest\x12\x15\n\rshutting_down\x18\x01 \x01(\x08\"\x16\n\x14SetNodeStateResponse2\x8e\n\n\tAdmission\x12>\n\x05\x41\x64mit\x12\x19.numalign.v1.AdmitRequest\x1a\x1a.numalign.v1.AdmitResponse\x12N\n\tAdmitPods\x12\x1d.numalign.v1.AdmitPodsRequest\x1a\x1e.numalign.v1.AdmitPodsResponse(\x01\x30\x01\x12\x44\n\x07Release\x12\x1b.numalign.v1.ReleaseRequest\x1a\x1c.numalign.v1.ReleaseResponse\x12J\n\tReconcile\x12\x1d.numalign.v1.ReconcileRequest\x1a\x1e.numalign.v1.ReconcileResponse\x12_\n\x10PrepareContainer\x12$.numalign.v1.PrepareContainerRequest\x1a%.numalign.v1.PrepareContainerResponse\x12S\n\x0c\x41\x64\x64\x43ontainer\x12 .numalign.v1.AddContainerRequest\x1a!.numalign.v1.AddContainerResponse\x12\\\n\x0fRemoveContainer\x12#.numalign.v1.RemoveContainerRequest\x1a$.numalign.v1.RemoveContainerResponse\x12Y\n\x0eListAdmissions\x12\".numalign.v1.ListAdmissionsRequest\x1a#.numalign.v1.ListAdmissionsResponse\x12\x61\n\x10WatchAssignments\x12$.numalign.v1.WatchAssignmentsRequest\x1a%.numalign.v1.WatchAssignmentsResponse0\x01\x12_\n\x10GetNodeResources\x12$.numalign.v1.GetNodeResourcesRequest\x1a%.numalign.v1.GetNodeResourcesResponse\x12g\n\x12WatchNodeResources\x12&.numalign.v1.WatchNodeResourcesRequest\x1a\'.numalign.v1.WatchNodeResourcesResponse0\x01\x12\x44\n\x07SetNode\x12\x1b.numalign.v1.SetNodeRequest\x1a\x1c.numalign.v1.SetNodeResponse\x12S\n\x0cSetNodeState\x12 .numalign.v1.SetNodeStateRequest\x1a!.numalign.v1.SetNodeStateResponse\x12V\n\rListDecisions\x12!.numalign.v1.ListDecisionsRequest\x1a\".numalign.v1.ListDecisionsResponse\x12P\n\x0bGetDecision\x12\x1f.numalign.v1.GetDecisionRequest\x1a .numalign.v1.GetDecisionResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bnumalign/v1/admission.proto\x12\x0bnumalign.v1\x1a\x1egoogle/protobuf/duration.proto\x1a numalign/kube/core/v1/core.proto\x1a\x18numalign/v1/claims.proto\x1a\x1bnumalign/v1/decisions.proto\x1a numalign/v1/node_resources.proto\x1a\x17numalign/v1/types.proto\"\xd6\x02\n\x0c\x41\x64mitRequest\x12\'\n\x03pod\x18\x01 \x01(\x0b\x32\x1a.numalign.kube.core.v1.Pod\x12)\n\toperation\x18\x02 \x01(\x0e\x32\x16.numalign.v1.Operation\x12\r\n\x05owner\x18\x03 \x01(\t\x12.\n\nother_pods\x18\x04 \x03(\x0b\x32\x1a.numalign.kube.core.v1.Pod\x12\x0f\n\x07\x64ry_run\x18\x05 \x01(\x08\x12*\n\x07\x65xplain\x18\x06 \x01(\x0e\x32\x19.numalign.v1.ExplainLevel\x12\x1a\n\x12preempted_pod_uids\x18\x07 \x03(\t\x12\x15\n\rcan_read_node\x18\x08 \x01(\x08\x12/\n\nfresh_node\x18\t \x01(\x0b\x32\x1b.numalign.kube.core.v1.Node\x12\x12\n\nneeds_node\x18\n \x01(\x08\"\x85\x04\n\rAdmitResponse\x12%\n\x07verdict\x18\x01 \x01(\x0e\x32\x14.numalign.v1.Verdict\x12\x0f\n\x07handler\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0f\n\x07message\x18\x04 \x01(\t\x12.\n\x0bretry_after\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x35\n\x0b\x61llocations\x18\x06 \x03(\x0b\x32 .numalign.v1.ContainerAllocation\x12\x32\n\x0epod_allocation\x18\x07 \x01(\x0b\x32\x1a.numalign.v1.PodAllocation\x12-\n\x0b\x65xplanation\x18\x08 \x01(\x0b\x32\x18.numalign.v1.Explanation\x12$\n\x07victims\x18\t \x03(\x0b\x32\x13.numalign.v1.Victim\x12\x10\n\x08warnings\x18\n \x03(\t\x12\x18\n\x10\x61lready_admitted\x18\x0b \x01(\x08\x12\x10\n\x08revision\x18\x0c \x01(\x04\x12\x0f\n\x07\x64ry_run\x18\r \x01(\x08\x12\x16\n\x0ehandler_reason\x18\x0e \x01(\t\x12\x16\n\x0eresize_pending\x18\x0f \x01(\x08\x12,\n\tresources\x18\x10 \x01(\x0b\x32\x19.numalign.v1.PodResources\"<\n\x10\x41\x64mitPodsRequest\x12(\n\x05\x61\x64mit\x18\x01 \x01(\x0b\x32\x19.numalign.v1.AdmitRequest\"{\n\x11\x41\x64mitPodsResponse\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12,\n\x08\x64\x65\x63ision\x18\x02 \x01(\x0b\x32\x1a.numalign.v1.AdmitResponse\x12\'\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x18.numalign.v1.StreamError\",\n\x0bStreamError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\"!\n\x0eReleaseRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\"#\n\x0fReleaseResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\"\xa4\x01\n\x10ReconcileRequest\x12\r\n\x05owner\x18\x01 \x01(\t\x12\x17\n\x0f\x61\x63tive_pod_uids\x18\x02 \x03(\t\x12\x39\n\x12running_containers\x18\x03 \x03(\x0b\x32\x1d.numalign.v1.RunningContainer\x12\x16\n\x0e\x61s_of_revision\x18\x04 \x01(\x04\x12\x15\n\rsources_ready\x18\x05 \x01(\x08\"l\n\x11ReconcileResponse\x12\x19\n\x11released_pod_uids\x18\x01 \x03(\t\x12\x18\n\x10unknown_pod_uids\x18\x02 \x03(\t\x12\x10\n\x08revision\x18\x03 \x01(\x04\x12\x10\n\x08problems\x18\x04 \x03(\t\"g\n\x11PreparePodRequest\x12\'\n\x03pod\x18\x01 \x01(\x0b\x32\x1a.numalign.kube.core.v1.Pod\x12)\n\x06\x63laims\x18\x02 \x03(\x0b\x32\x19.numalign.v1.FetchedClaim\"\xd5\x01\n\x12PreparePodResponse\x12%\n\x07verdict\x18\x01 \x01(\x0e\x32\x14.numalign.v1.Verdict\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12.\n\x0bretry_after\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x35\n\x0b\x61llocations\x18\x05 \x03(\x0b\x32 .numalign.v1.ContainerAllocation\x12\x10\n\x08revision\x18\x06 \x01(\x04\"B\n\x17PrepareContainerRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_name\x18\x02 \x01(\t\"\xb0\x01\n\x18PrepareContainerResponse\x12\x0c\n\x04\x63pus\x18\x01 \x01(\t\x12\x16\n\x0e\x65xclusive_cpus\x18\x02 \x01(\x08\x12\x0c\n\x04mems\x18\x03 \x01(\t\x12*\n\x05\x65\x64its\x18\x04 \x01(\x0b\x32\x1b.numalign.v1.ContainerEdits\x12\x34\n\nallocation\x18\x05 \x01(\x0b\x32 .numalign.v1.ContainerAllocation\"T\n\x13\x41\x64\x64\x43ontainerRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_name\x18\x02 \x01(\t\x12\x14\n\x0c\x63ontainer_id\x18\x03 \x01(\t\"\x16\n\x14\x41\x64\x64\x43ontainerResponse\".\n\x16RemoveContainerRequest\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\t\"\x19\n\x17RemoveContainerResponse\"&\n\x15ListAdmissionsRequest\x12\r\n\x05owner\x18\x01 \x01(\t\"\xaa\x01\n\x16ListAdmissionsResponse\x12\x30\n\nadmissions\x18\x01 \x03(\x0b\x32\x1c.numalign.v1.AdmissionRecord\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12\x13\n\x0bshared_cpus\x18\x03 \x01(\t\x12\x37\n\x11unhealthy_devices\x18\x04 \x03(\x0b\x32\x1c.numalign.v1.UnhealthyDevice\"0\n\x17WatchAssignmentsRequest\x12\x15\n\rfrom_revision\x18\x01 \x01(\x04\"\xd6\x02\n\x18WatchAssignmentsResponse\x12\x30\n\x08\x65xisting\x18\x01 \x01(\x0b\x32\x1c.numalign.v1.AdmissionRecordH\x00\x12%\n\x06synced\x18\x02 \x01(\x0b\x32\x13.numalign.v1.SyncedH\x00\x12/\n\x07\x63hanged\x18\x03 \x01(\x0b\x32\x1c.numalign.v1.AdmissionRecordH\x00\x12)\n\x08released\x18\x04 \x01(\x0b\x32\x15.numalign.v1.ReleasedH\x00\x12.\n\x0bshared_cpus\x18\x05 \x01(\x0b\x32\x17.numalign.v1.SharedCpusH\x00\x12:\n\x11unhealthy_devices\x18\x06 \x01(\x0b\x32\x1d.numalign.v1.UnhealthyDevicesH\x00\x12\x10\n\x08revision\x18\x0f \x01(\x04\x42\x07\n\x05\x65vent\"\x08\n\x06Synced\"\x1b\n\x08Released\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\"\x1a\n\nSharedCpus\x12\x0c\n\x04\x63pus\x18\x01 \x01(\t\"\x19\n\x17GetNodeResourcesRequest\"I\n\x18GetNodeResourcesResponse\x12-\n\tresources\x18\x01 \x01(\x0b\x32\x1a.numalign.v1.NodeResources\"\x1b\n\x19WatchNodeResourcesRequest\"K\n\x1aWatchNodeResourcesResponse\x12-\n\tresources\x18\x01 \x01(\x0b\x32\x1a.numalign.v1.NodeResources\";\n\x0eSetNodeRequest\x12)\n\x04node\x18\x01 \x01(\x0b\x32\x1b.numalign.kube.core.v1.Node\"\x11\n\x0fSetNodeResponse\",\n\x13SetNodeStateRequest\x12\x15\n\rshutting_down\x18\x01 \x01(\x08\"\x16\n\x14SetNodeStateResponse2\xdd\n\n\tAdmission\x12>\n\x05\x41\x64mit\x12\x19.numalign.v1.AdmitRequest\x1a\x1a.numalign.v1.AdmitResponse\x12N\n\tAdmitPods\x12\x1d.numalign.v1.AdmitPodsRequest\x1a\x1e.numalign.v1.AdmitPodsResponse(\x01\x30\x01\x12\x44\n\x07Release\x12\x1b.numalign.v1.ReleaseRequest\x1a\x1c.numalign.v1.ReleaseResponse\x12J\n\tReconcile\x12\x1d.numalign.v1.ReconcileRequest\x1a\x1e.numalign.v1.ReconcileResponse\x12M\n\nPreparePod\x12\x1e.numalign.v1.PreparePodRequest\x1a\x1f.numalign.v1.PreparePodResponse\x12_\n\x10PrepareContainer\x12$.numalign.v1.PrepareContainerRequest\x1a%.numalign.v1.PrepareContainerResponse\x12S\n\x0c\x41\x64\x64\x43ontainer\x12 .numalign.v1.AddContainerRequest\x1a!.numalign.v1.AddContainerResponse\x12\\\n\x0fRemoveContainer\x12#.numalign.v1.RemoveContainerRequest\x1a$.numalign.v1.RemoveContainerResponse\x12Y\n\x0eListAdmissions\x12\".numalign.v1.ListAdmissionsRequest\x1a#.numalign.v1.ListAdmissionsResponse\x12\x61\n\x10WatchAssignments\x12$.numalign.v1.WatchAssignmentsRequest\x1a%.numalign.v1.WatchAssignmentsResponse0\x01\x12_\n\x10GetNodeResources\x12$.numalign.v1.GetNodeResourcesRequest\x1a%.numalign.v1.GetNodeResourcesResponse\x12g\n\x12WatchNodeResources\x12&.numalign.v1.WatchNodeResourcesRequest\x1a\'.numalign.v1.WatchNodeResourcesResponse0\x01\x12\x44\n\x07SetNode\x12\x1b.numalign.v1.SetNodeRequest\x1a\x1c.numalign.v1.SetNodeResponse\x12S\n\x0cSetNodeState\x12 .numalign.v1.SetNodeStateRequest\x1a!.numalign.v1.SetNodeStateResponse\x12V\n\rListDecisions\x12!.numalign.v1.ListDecisionsRequest\x1a\".numalign.v1.ListDecisionsResponse\x12P\n\x0bGetDecision\x12\x1f.numalign.v1.GetDecisionRequest\x1a .numalign.v1.GetDecisionResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'numalign.v1.admission_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ADMITREQUEST']._serialized_start=199
-  _globals['_ADMITREQUEST']._serialized_end=541
-  _globals['_ADMITRESPONSE']._serialized_start=544
-  _globals['_ADMITRESPONSE']._serialized_end=1061
-  _globals['_ADMITPODSREQUEST']._serialized_start=1063
-  _globals['_ADMITPODSREQUEST']._serialized_end=1123
-  _globals['_ADMITPODSRESPONSE']._serialized_start=1125
-  _globals['_ADMITPODSRESPONSE']._serialized_end=1248
-  _globals['_STREAMERROR']._serialized_start=1250
-  _globals['_STREAMERROR']._serialized_end=1294
-  _globals['_RELEASEREQUEST']._serialized_start=1296
-  _globals['_RELEASEREQUEST']._serialized_end=1329
-  _globals['_RELEASERESPONSE']._serialized_start=1331
-  _globals['_RELEASERESPONSE']._serialized_end=1366
-  _globals['_RECONCILEREQUEST']._serialized_start=1369
-  _globals['_RECONCILEREQUEST']._serialized_end=1533
-  _globals['_RECONCILERESPONSE']._serialized_start=1535
-  _globals['_RECONCILERESPONSE']._serialized_end=1625
-  _globals['_PREPARECONTAINERREQUEST']._serialized_start=1627
-  _globals['_PREPARECONTAINERREQUEST']._serialized_end=1693
-  _globals['_PREPARECONTAINERRESPONSE']._serialized_start=1696
-  _globals['_PREPARECONTAINERRESPONSE']._serialized_end=1872
-  _globals['_ADDCONTAINERREQUEST']._serialized_start=1874
-  _globals['_ADDCONTAINERREQUEST']._serialized_end=1958
-  _globals['_ADDCONTAINERRESPONSE']._serialized_start=1960
-  _globals['_ADDCONTAINERRESPONSE']._serialized_end=1982
-  _globals['_REMOVECONTAINERREQUEST']._serialized_start=1984
-  _globals['_REMOVECONTAINERREQUEST']._serialized_end=2030
-  _globals['_REMOVECONTAINERRESPONSE']._serialized_start=2032
-  _globals['_REMOVECONTAINERRESPONSE']._serialized_end=2057
-  _globals['_LISTADMISSIONSREQUEST']._serialized_start=2059
-  _globals['_LISTADMISSIONSREQUEST']._serialized_end=2097
-  _globals['_LISTADMISSIONSRESPONSE']._serialized_start=2100
-  _globals['_LISTADMISSIONSRESPONSE']._serialized_end=2270
-  _globals['_WATCHASSIGNMENTSREQUEST']._serialized_start=2272
-  _globals['_WATCHASSIGNMENTSREQUEST']._serialized_end=2320
-  _globals['_WATCHASSIGNMENTSRESPONSE']._serialized_start=2323
-  _globals['_WATCHASSIGNMENTSRESPONSE']._serialized_end=2665
-  _globals['_SYNCED']._serialized_start=2667
-  _globals['_SYNCED']._serialized_end=2675
-  _globals['_RELEASED']._serialized_start=2677
-  _globals['_RELEASED']._serialized_end=2704
-  _globals['_SHAREDCPUS']._serialized_start=2706
-  _globals['_SHAREDCPUS']._serialized_end=2732
-  _globals['_GETNODERESOURCESREQUEST']._serialized_start=2734
-  _globals['_GETNODERESOURCESREQUEST']._serialized_end=2759
-  _globals['_GETNODERESOURCESRESPONSE']._serialized_start=2761
-  _globals['_GETNODERESOURCESRESPONSE']._serialized_end=2834
-  _globals['_WATCHNODERESOURCESREQUEST']._serialized_start=2836
-  _globals['_WATCHNODERESOURCESREQUEST']._serialized_end=2863
-  _globals['_WATCHNODERESOURCESRESPONSE']._serialized_start=2865
-  _globals['_WATCHNODERESOURCESRESPONSE']._serialized_end=2940
-  _globals['_SETNODEREQUEST']._serialized_start=2942
-  _globals['_SETNODEREQUEST']._serialized_end=3001
-  _globals['_SETNODERESPONSE']._serialized_start=3003
-  _globals['_SETNODERESPONSE']._serialized_end=3020
-  _globals['_SETNODESTATEREQUEST']._serialized_start=3022
-  _globals['_SETNODESTATEREQUEST']._serialized_end=3066
-  _globals['_SETNODESTATERESPONSE']._serialized_start=3068
-  _globals['_SETNODESTATERESPONSE']._serialized_end=3090
-  _globals['_ADMISSION']._serialized_start=3093
-  _globals['_ADMISSION']._serialized_end=4387
+  _globals['_ADMITREQUEST']._serialized_start=225
+  _globals['_ADMITREQUEST']._serialized_end=567
+  _globals['_ADMITRESPONSE']._serialized_start=570
+  _globals['_ADMITRESPONSE']._serialized_end=1087
+  _globals['_ADMITPODSREQUEST']._serialized_start=1089
+  _globals['_ADMITPODSREQUEST']._serialized_end=1149
+  _globals['_ADMITPODSRESPONSE']._serialized_start=1151
+  _globals['_ADMITPODSRESPONSE']._serialized_end=1274
+  _globals['_STREAMERROR']._serialized_start=1276
+  _globals['_STREAMERROR']._serialized_end=1320
+  _globals['_RELEASEREQUEST']._serialized_start=1322
+  _globals['_RELEASEREQUEST']._serialized_end=1355
+  _globals['_RELEASERESPONSE']._serialized_start=1357
+  _globals['_RELEASERESPONSE']._serialized_end=1392
+  _globals['_RECONCILEREQUEST']._serialized_start=1395
+  _globals['_RECONCILEREQUEST']._serialized_end=1559
+  _globals['_RECONCILERESPONSE']._serialized_start=1561
+  _globals['_RECONCILERESPONSE']._serialized_end=1669
+  _globals['_PREPAREPODREQUEST']._serialized_start=1671
+  _globals['_PREPAREPODREQUEST']._serialized_end=1774
+  _globals['_PREPAREPODRESPONSE']._serialized_start=1777
+  _globals['_PREPAREPODRESPONSE']._serialized_end=1990
+  _globals['_PREPARECONTAINERREQUEST']._serialized_start=1992
+  _globals['_PREPARECONTAINERREQUEST']._serialized_end=2058
+  _globals['_PREPARECONTAINERRESPONSE']._serialized_start=2061
+  _globals['_PREPARECONTAINERRESPONSE']._serialized_end=2237
+  _globals['_ADDCONTAINERREQUEST']._serialized_start=2239
+  _globals['_ADDCONTAINERREQUEST']._serialized_end=2323
+  _globals['_ADDCONTAINERRESPONSE']._serialized_start=2325
+  _globals['_ADDCONTAINERRESPONSE']._serialized_end=2347
+  _globals['_REMOVECONTAINERREQUEST']._serialized_start=2349
+  _globals['_REMOVECONTAINERREQUEST']._serialized_end=2395
+  _globals['_REMOVECONTAINERRESPONSE']._serialized_start=2397
+  _globals['_REMOVECONTAINERRESPONSE']._serialized_end=2422
+  _globals['_LISTADMISSIONSREQUEST']._serialized_start=2424
+  _globals['_LISTADMISSIONSREQUEST']._serialized_end=2462
+  _globals['_LISTADMISSIONSRESPONSE']._serialized_start=2465
+  _globals['_LISTADMISSIONSRESPONSE']._serialized_end=2635
+  _globals['_WATCHASSIGNMENTSREQUEST']._serialized_start=2637
+  _globals['_WATCHASSIGNMENTSREQUEST']._serialized_end=2685
+  _globals['_WATCHASSIGNMENTSRESPONSE']._serialized_start=2688
+  _globals['_WATCHASSIGNMENTSRESPONSE']._serialized_end=3030
+  _globals['_SYNCED']._serialized_start=3032
+  _globals['_SYNCED']._serialized_end=3040
+  _globals['_RELEASED']._serialized_start=3042
+  _globals['_RELEASED']._serialized_end=3069
+  _globals['_SHAREDCPUS']._serialized_start=3071
+  _globals['_SHAREDCPUS']._serialized_end=3097
+  _globals['_GETNODERESOURCESREQUEST']._serialized_start=3099
+  _globals['_GETNODERESOURCESREQUEST']._serialized_end=3124
+  _globals['_GETNODERESOURCESRESPONSE']._serialized_start=3126
+  _globals['_GETNODERESOURCESRESPONSE']._serialized_end=3199
+  _globals['_WATCHNODERESOURCESREQUEST']._serialized_start=3201
+  _globals['_WATCHNODERESOURCESREQUEST']._serialized_end=3228
+  _globals['_WATCHNODERESOURCESRESPONSE']._serialized_start=3230
+  _globals['_WATCHNODERESOURCESRESPONSE']._serialized_end=3305
+  _globals['_SETNODEREQUEST']._serialized_start=3307
+  _globals['_SETNODEREQUEST']._serialized_end=3366
+  _globals['_SETNODERESPONSE']._serialized_start=3368
+  _globals['_SETNODERESPONSE']._serialized_end=3385
+  _globals['_SETNODESTATEREQUEST']._serialized_start=3387
+  _globals['_SETNODESTATEREQUEST']._serialized_end=3431
+  _globals['_SETNODESTATERESPONSE']._serialized_start=3433
+  _globals['_SETNODESTATERESPONSE']._serialized_end=3455
+  _globals['_ADMISSION']._serialized_start=3458
+  _globals['_ADMISSION']._serialized_end=4831
 # @@protoc_insertion_point(module_scope)

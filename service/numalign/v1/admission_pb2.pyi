@@ -9,6 +9,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from numalign.kube.core.v1 import core_pb2 as _core_pb2
+from numalign.v1 import claims_pb2 as _claims_pb2
 from numalign.v1 import node_resources_pb2 as _node_resources_pb2
 from numalign.v1 import types_pb2 as _types_pb2
 import builtins as _builtins
@@ -376,6 +377,7 @@ class ReconcileResponse(_message.Message):
     RELEASED_POD_UIDS_FIELD_NUMBER: _builtins.int
     UNKNOWN_POD_UIDS_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
+    PROBLEMS_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """The node's revision afterwards."""
     @_builtins.property
@@ -386,20 +388,103 @@ class ReconcileResponse(_message.Message):
     def unknown_pod_uids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Pods that the owner names and that are not admitted."""
 
+    @_builtins.property
+    def problems(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What could not be given back yet, such as a claim whose driver is down; a sentence each."""
+
     def __init__(
         self,
         *,
         released_pod_uids: _abc.Iterable[_builtins.str] | None = ...,
         unknown_pod_uids: _abc.Iterable[_builtins.str] | None = ...,
         revision: _builtins.int = ...,
+        problems: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["released_pod_uids", b"released_pod_uids", "revision", b"revision", "unknown_pod_uids", b"unknown_pod_uids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["problems", b"problems", "released_pod_uids", b"released_pod_uids", "revision", b"revision", "unknown_pod_uids", b"unknown_pod_uids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReconcileResponse: _TypeAlias = ReconcileResponse  # noqa: Y015
+
+@_typing.final
+class PreparePodRequest(_message.Message):
+    """A pod that is about to start."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POD_FIELD_NUMBER: _builtins.int
+    CLAIMS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def pod(self) -> _core_pb2.Pod:
+        """The pod with its status as it is now; the bytes of a v1.Pod fit."""
+
+    @_builtins.property
+    def claims(self) -> _containers.RepeatedCompositeFieldContainer[_claims_pb2.FetchedClaim]:
+        """Its claims as the caller has just read them: every one that `spec.resourceClaims` and
+        `status.extendedResourceClaimStatus` lead to.
+        """
+
+    def __init__(
+        self,
+        *,
+        pod: _core_pb2.Pod | None = ...,
+        claims: _abc.Iterable[_claims_pb2.FetchedClaim] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["pod", b"pod"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims", b"claims", "pod", b"pod"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PreparePodRequest: _TypeAlias = PreparePodRequest  # noqa: Y015
+
+@_typing.final
+class PreparePodResponse(_message.Message):
+    """Whether the claims of the pod are prepared."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VERDICT_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    RETRY_AFTER_FIELD_NUMBER: _builtins.int
+    ALLOCATIONS_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    verdict: _types_pb2.Verdict.ValueType
+    """VERDICT_ADMITTED: they are. VERDICT_DEFERRED: not yet."""
+    reason: _builtins.str
+    """The kubelet's reason, `FailedPrepareDynamicResources`; empty if they are prepared."""
+    message: _builtins.str
+    """The kubelet's message; empty if they are prepared."""
+    revision: _builtins.int
+    """The node's revision afterwards."""
+    @_builtins.property
+    def retry_after(self) -> _duration_pb2.Duration:
+        """When to ask again; set for a deferral only."""
+
+    @_builtins.property
+    def allocations(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.ContainerAllocation]:
+        """What each container holds, init containers first, in the order of the pod."""
+
+    def __init__(
+        self,
+        *,
+        verdict: _types_pb2.Verdict.ValueType = ...,
+        reason: _builtins.str = ...,
+        message: _builtins.str = ...,
+        retry_after: _duration_pb2.Duration | None = ...,
+        allocations: _abc.Iterable[_types_pb2.ContainerAllocation] | None = ...,
+        revision: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["retry_after", b"retry_after"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocations", b"allocations", "message", b"message", "reason", b"reason", "retry_after", b"retry_after", "revision", b"revision", "verdict", b"verdict"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PreparePodResponse: _TypeAlias = PreparePodResponse  # noqa: Y015
 
 @_typing.final
 class PrepareContainerRequest(_message.Message):

@@ -57,6 +57,11 @@ class AdmissionStub:
                 request_serializer=numalign_dot_v1_dot_admission__pb2.ReconcileRequest.SerializeToString,
                 response_deserializer=numalign_dot_v1_dot_admission__pb2.ReconcileResponse.FromString,
                 _registered_method=True)
+        self.PreparePod = channel.unary_unary(
+                '/numalign.v1.Admission/PreparePod',
+                request_serializer=numalign_dot_v1_dot_admission__pb2.PreparePodRequest.SerializeToString,
+                response_deserializer=numalign_dot_v1_dot_admission__pb2.PreparePodResponse.FromString,
+                _registered_method=True)
         self.PrepareContainer = channel.unary_unary(
                 '/numalign.v1.Admission/PrepareContainer',
                 request_serializer=numalign_dot_v1_dot_admission__pb2.PrepareContainerRequest.SerializeToString,
@@ -144,6 +149,14 @@ class AdmissionServicer:
 
     def Reconcile(self, request, context):
         """Releases the pods of one owner that the owner no longer has.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PreparePod(self, request, context):
+        """Has the resource claims of an admitted pod prepared by their DRA drivers. To be called before
+        the first container of every sandbox of a pod that has claims; Release undoes it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -251,6 +264,11 @@ def add_AdmissionServicer_to_server(servicer, server):
                     servicer.Reconcile,
                     request_deserializer=numalign_dot_v1_dot_admission__pb2.ReconcileRequest.FromString,
                     response_serializer=numalign_dot_v1_dot_admission__pb2.ReconcileResponse.SerializeToString,
+            ),
+            'PreparePod': grpc.unary_unary_rpc_method_handler(
+                    servicer.PreparePod,
+                    request_deserializer=numalign_dot_v1_dot_admission__pb2.PreparePodRequest.FromString,
+                    response_serializer=numalign_dot_v1_dot_admission__pb2.PreparePodResponse.SerializeToString,
             ),
             'PrepareContainer': grpc.unary_unary_rpc_method_handler(
                     servicer.PrepareContainer,
@@ -418,6 +436,33 @@ class Admission:
             '/numalign.v1.Admission/Reconcile',
             numalign_dot_v1_dot_admission__pb2.ReconcileRequest.SerializeToString,
             numalign_dot_v1_dot_admission__pb2.ReconcileResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PreparePod(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/numalign.v1.Admission/PreparePod',
+            numalign_dot_v1_dot_admission__pb2.PreparePodRequest.SerializeToString,
+            numalign_dot_v1_dot_admission__pb2.PreparePodResponse.FromString,
             options,
             channel_credentials,
             insecure,

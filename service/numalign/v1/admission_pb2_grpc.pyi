@@ -47,6 +47,10 @@ class AdmissionStub:
     """Gives back everything that a pod holds. NOT_FOUND for a pod that is not admitted."""
     Reconcile: _grpc.UnaryUnaryMultiCallable[_admission_pb2.ReconcileRequest, _admission_pb2.ReconcileResponse]
     """Releases the pods of one owner that the owner no longer has."""
+    PreparePod: _grpc.UnaryUnaryMultiCallable[_admission_pb2.PreparePodRequest, _admission_pb2.PreparePodResponse]
+    """Has the resource claims of an admitted pod prepared by their DRA drivers. To be called before
+    the first container of every sandbox of a pod that has claims; Release undoes it.
+    """
     PrepareContainer: _grpc.UnaryUnaryMultiCallable[_admission_pb2.PrepareContainerRequest, _admission_pb2.PrepareContainerResponse]
     """Says everything that is to be applied to a container before it starts."""
     AddContainer: _grpc.UnaryUnaryMultiCallable[_admission_pb2.AddContainerRequest, _admission_pb2.AddContainerResponse]
@@ -94,6 +98,10 @@ class AdmissionAsyncStub(AdmissionStub):
     """Gives back everything that a pod holds. NOT_FOUND for a pod that is not admitted."""
     Reconcile: _aio.UnaryUnaryMultiCallable[_admission_pb2.ReconcileRequest, _admission_pb2.ReconcileResponse]  # type: ignore[assignment]
     """Releases the pods of one owner that the owner no longer has."""
+    PreparePod: _aio.UnaryUnaryMultiCallable[_admission_pb2.PreparePodRequest, _admission_pb2.PreparePodResponse]  # type: ignore[assignment]
+    """Has the resource claims of an admitted pod prepared by their DRA drivers. To be called before
+    the first container of every sandbox of a pod that has claims; Release undoes it.
+    """
     PrepareContainer: _aio.UnaryUnaryMultiCallable[_admission_pb2.PrepareContainerRequest, _admission_pb2.PrepareContainerResponse]  # type: ignore[assignment]
     """Says everything that is to be applied to a container before it starts."""
     AddContainer: _aio.UnaryUnaryMultiCallable[_admission_pb2.AddContainerRequest, _admission_pb2.AddContainerResponse]  # type: ignore[assignment]
@@ -162,6 +170,16 @@ class AdmissionServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_admission_pb2.ReconcileResponse, _abc.Awaitable[_admission_pb2.ReconcileResponse]]:
         """Releases the pods of one owner that the owner no longer has."""
+
+    @_abc_1.abstractmethod
+    def PreparePod(
+        self,
+        request: _admission_pb2.PreparePodRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admission_pb2.PreparePodResponse, _abc.Awaitable[_admission_pb2.PreparePodResponse]]:
+        """Has the resource claims of an admitted pod prepared by their DRA drivers. To be called before
+        the first container of every sandbox of a pod that has claims; Release undoes it.
+        """
 
     @_abc_1.abstractmethod
     def PrepareContainer(

@@ -9,6 +9,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from numalign.v1 import admission_pb2 as _admission_pb2
+from numalign.v1 import claims_pb2 as _claims_pb2
 from numalign.v1 import node_resources_pb2 as _node_resources_pb2
 from numalign.v1 import types_pb2 as _types_pb2
 import builtins as _builtins
@@ -314,6 +315,58 @@ class GetPolicyResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetPolicyResponse: _TypeAlias = GetPolicyResponse  # noqa: Y015
+
+@_typing.final
+class TopologyManagerPreparePodRequest(_message.Message):
+    """A pod that is about to start."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POD_FIELD_NUMBER: _builtins.int
+    CLAIMS_FIELD_NUMBER: _builtins.int
+    pod: _builtins.bytes
+    """The serialised v1.Pod, byte for byte as the caller sent it."""
+    @_builtins.property
+    def claims(self) -> _containers.RepeatedCompositeFieldContainer[_claims_pb2.FetchedClaim]:
+        """Its claims as the caller has just read them."""
+
+    def __init__(
+        self,
+        *,
+        pod: _builtins.bytes = ...,
+        claims: _abc.Iterable[_claims_pb2.FetchedClaim] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims", b"claims", "pod", b"pod"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TopologyManagerPreparePodRequest: _TypeAlias = TopologyManagerPreparePodRequest  # noqa: Y015
+
+@_typing.final
+class TopologyManagerPreparePodResponse(_message.Message):
+    """Whether the claims of the pod are prepared."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PREPARATION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def preparation(self) -> _admission_pb2.PreparePodResponse:
+        """The answer, as the agent gets it."""
+
+    def __init__(
+        self,
+        *,
+        preparation: _admission_pb2.PreparePodResponse | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["preparation", b"preparation"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["preparation", b"preparation"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TopologyManagerPreparePodResponse: _TypeAlias = TopologyManagerPreparePodResponse  # noqa: Y015
 
 @_typing.final
 class TopologyManagerPrepareContainerRequest(_message.Message):

@@ -61,6 +61,11 @@ class TopologyManagerStub:
                 request_serializer=numalign_dot_v1_dot_topology__pb2.GetPolicyRequest.SerializeToString,
                 response_deserializer=numalign_dot_v1_dot_topology__pb2.GetPolicyResponse.FromString,
                 _registered_method=True)
+        self.PreparePod = channel.unary_unary(
+                '/numalign.v1.TopologyManager/PreparePod',
+                request_serializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerPreparePodRequest.SerializeToString,
+                response_deserializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerPreparePodResponse.FromString,
+                _registered_method=True)
         self.PrepareContainer = channel.unary_unary(
                 '/numalign.v1.TopologyManager/PrepareContainer',
                 request_serializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerPrepareContainerRequest.SerializeToString,
@@ -149,6 +154,13 @@ class TopologyManagerServicer:
 
     def GetPolicy(self, request, context):
         """The policy, scope and options in force.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PreparePod(self, request, context):
+        """Has the resource claims of an admitted pod prepared, and records what they are.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -253,6 +265,11 @@ def add_TopologyManagerServicer_to_server(servicer, server):
                     servicer.GetPolicy,
                     request_deserializer=numalign_dot_v1_dot_topology__pb2.GetPolicyRequest.FromString,
                     response_serializer=numalign_dot_v1_dot_topology__pb2.GetPolicyResponse.SerializeToString,
+            ),
+            'PreparePod': grpc.unary_unary_rpc_method_handler(
+                    servicer.PreparePod,
+                    request_deserializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerPreparePodRequest.FromString,
+                    response_serializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerPreparePodResponse.SerializeToString,
             ),
             'PrepareContainer': grpc.unary_unary_rpc_method_handler(
                     servicer.PrepareContainer,
@@ -442,6 +459,33 @@ class TopologyManager:
             '/numalign.v1.TopologyManager/GetPolicy',
             numalign_dot_v1_dot_topology__pb2.GetPolicyRequest.SerializeToString,
             numalign_dot_v1_dot_topology__pb2.GetPolicyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PreparePod(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/numalign.v1.TopologyManager/PreparePod',
+            numalign_dot_v1_dot_topology__pb2.TopologyManagerPreparePodRequest.SerializeToString,
+            numalign_dot_v1_dot_topology__pb2.TopologyManagerPreparePodResponse.FromString,
             options,
             channel_credentials,
             insecure,

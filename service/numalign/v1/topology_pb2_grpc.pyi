@@ -47,6 +47,8 @@ class TopologyManagerStub:
     """The hint stored for a container; without affinity and not preferred if there is none."""
     GetPolicy: _grpc.UnaryUnaryMultiCallable[_topology_pb2.GetPolicyRequest, _topology_pb2.GetPolicyResponse]
     """The policy, scope and options in force."""
+    PreparePod: _grpc.UnaryUnaryMultiCallable[_topology_pb2.TopologyManagerPreparePodRequest, _topology_pb2.TopologyManagerPreparePodResponse]
+    """Has the resource claims of an admitted pod prepared, and records what they are."""
     PrepareContainer: _grpc.UnaryUnaryMultiCallable[_topology_pb2.TopologyManagerPrepareContainerRequest, _topology_pb2.TopologyManagerPrepareContainerResponse]
     """Collects from the providers what is to be applied to a container."""
     AddContainer: _grpc.UnaryUnaryMultiCallable[_topology_pb2.TopologyManagerAddContainerRequest, _topology_pb2.TopologyManagerAddContainerResponse]
@@ -91,6 +93,8 @@ class TopologyManagerAsyncStub(TopologyManagerStub):
     """The hint stored for a container; without affinity and not preferred if there is none."""
     GetPolicy: _aio.UnaryUnaryMultiCallable[_topology_pb2.GetPolicyRequest, _topology_pb2.GetPolicyResponse]  # type: ignore[assignment]
     """The policy, scope and options in force."""
+    PreparePod: _aio.UnaryUnaryMultiCallable[_topology_pb2.TopologyManagerPreparePodRequest, _topology_pb2.TopologyManagerPreparePodResponse]  # type: ignore[assignment]
+    """Has the resource claims of an admitted pod prepared, and records what they are."""
     PrepareContainer: _aio.UnaryUnaryMultiCallable[_topology_pb2.TopologyManagerPrepareContainerRequest, _topology_pb2.TopologyManagerPrepareContainerResponse]  # type: ignore[assignment]
     """Collects from the providers what is to be applied to a container."""
     AddContainer: _aio.UnaryUnaryMultiCallable[_topology_pb2.TopologyManagerAddContainerRequest, _topology_pb2.TopologyManagerAddContainerResponse]  # type: ignore[assignment]
@@ -162,6 +166,14 @@ class TopologyManagerServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_topology_pb2.GetPolicyResponse, _abc.Awaitable[_topology_pb2.GetPolicyResponse]]:
         """The policy, scope and options in force."""
+
+    @_abc_1.abstractmethod
+    def PreparePod(
+        self,
+        request: _topology_pb2.TopologyManagerPreparePodRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_topology_pb2.TopologyManagerPreparePodResponse, _abc.Awaitable[_topology_pb2.TopologyManagerPreparePodResponse]]:
+        """Has the resource claims of an admitted pod prepared, and records what they are."""
 
     @_abc_1.abstractmethod
     def PrepareContainer(

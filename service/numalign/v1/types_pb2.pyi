@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from numalign.v1 import claims_pb2 as _claims_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -769,6 +770,8 @@ class ContainerAllocation(_message.Message):
     MEMORY_FIELD_NUMBER: _builtins.int
     DEVICES_FIELD_NUMBER: _builtins.int
     AFFINITY_FIELD_NUMBER: _builtins.int
+    CLAIMS_FIELD_NUMBER: _builtins.int
+    CLAIM_CDI_DEVICES_FIELD_NUMBER: _builtins.int
     container: _builtins.str
     """Container name."""
     cpus: _builtins.str
@@ -785,6 +788,14 @@ class ContainerAllocation(_message.Message):
     def affinity(self) -> Global___Hint:
         """The affinity that the Topology Manager chose for the container; unset if it chose none."""
 
+    @_builtins.property
+    def claims(self) -> _containers.RepeatedCompositeFieldContainer[_claims_pb2.ClaimAllocation]:
+        """The resource claims that it refers to, in the order of the pod, once they are prepared."""
+
+    @_builtins.property
+    def claim_cdi_devices(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """CDI device names of the requests of these claims that it refers to."""
+
     def __init__(
         self,
         *,
@@ -793,10 +804,12 @@ class ContainerAllocation(_message.Message):
         memory: _abc.Iterable[Global___MemoryBlock] | None = ...,
         devices: _abc.Iterable[Global___DeviceAllocation] | None = ...,
         affinity: Global___Hint | None = ...,
+        claims: _abc.Iterable[_claims_pb2.ClaimAllocation] | None = ...,
+        claim_cdi_devices: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "container", b"container", "cpus", b"cpus", "devices", b"devices", "memory", b"memory"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "claim_cdi_devices", b"claim_cdi_devices", "claims", b"claims", "container", b"container", "cpus", b"cpus", "devices", b"devices", "memory", b"memory"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1372,6 +1385,7 @@ class AdmissionRecord(_message.Message):
     CONTAINERS_FIELD_NUMBER: _builtins.int
     PROBLEMS_FIELD_NUMBER: _builtins.int
     RESOURCES_FIELD_NUMBER: _builtins.int
+    CLAIMS_PREPARED_FIELD_NUMBER: _builtins.int
     pod_uid: _builtins.str
     """Pod UID."""
     namespace: _builtins.str
@@ -1386,6 +1400,8 @@ class AdmissionRecord(_message.Message):
     """QoS class."""
     config_generation: _builtins.int
     """Number of the configuration under which it was placed; counts up at every change."""
+    claims_prepared: _builtins.bool
+    """Whether its resource claims have been prepared."""
     @_builtins.property
     def allocations(self) -> _containers.RepeatedCompositeFieldContainer[Global___ContainerAllocation]:
         """What each container holds."""
@@ -1421,10 +1437,11 @@ class AdmissionRecord(_message.Message):
         containers: _abc.Iterable[Global___AdmittedContainer] | None = ...,
         problems: _abc.Iterable[_builtins.str] | None = ...,
         resources: Global___PodResources | None = ...,
+        claims_prepared: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["pod_allocation", b"pod_allocation", "resources", b"resources"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocations", b"allocations", "config_generation", b"config_generation", "containers", b"containers", "name", b"name", "namespace", b"namespace", "owner", b"owner", "pod_allocation", b"pod_allocation", "pod_uid", b"pod_uid", "problems", b"problems", "qos_class", b"qos_class", "resources", b"resources", "revision", b"revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocations", b"allocations", "claims_prepared", b"claims_prepared", "config_generation", b"config_generation", "containers", b"containers", "name", b"name", "namespace", b"namespace", "owner", b"owner", "pod_allocation", b"pod_allocation", "pod_uid", b"pod_uid", "problems", b"problems", "qos_class", b"qos_class", "resources", b"resources", "revision", b"revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

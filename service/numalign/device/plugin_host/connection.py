@@ -20,6 +20,7 @@ from numalign.device.ports import EmptyAllocation, PluginError
 from numalign.kube.deviceplugin.v1beta1 import api_pb2 as dp
 from numalign.kube.deviceplugin.v1beta1 import api_pb2_grpc as dp_grpc
 from numalign.model.ids import DeviceId
+from numalign.plugins.texts import rpc_error
 from numalign.provider.values import ContainerEdits
 from numalign.rpc.channel import socket_target
 from numalign.rpc.deadline import within
@@ -91,7 +92,7 @@ class PluginConnection:
             async for data in stream:
                 yield data
         except aio.AioRpcError as error:
-            raise PluginError(texts.rpc_error(error.code().name, error.details() or "")) from error
+            raise PluginError(rpc_error(error.code().name, error.details() or "")) from error
         finally:
             stream.cancel()
 
@@ -152,7 +153,7 @@ class PluginConnection:
             if late and limit != own_limit:
                 raise PluginError(texts.too_late(self.resource, name, limit)) from error
             details = "context deadline exceeded" if late else error.details() or ""
-            raise PluginError(texts.rpc_error(error.code().name, details)) from error
+            raise PluginError(rpc_error(error.code().name, details)) from error
         except (aio.UsageError, asyncio.CancelledError) as error:
             # Closing the channel cancels the call, which is not the caller's cancellation.
             task = asyncio.current_task()

@@ -6,7 +6,6 @@ kubelet would wait for ever it has no words, and the texts are our own.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from numalign.model.quoting import quoted
@@ -16,8 +15,6 @@ API_VERSION = "v1beta1"
 
 PLUGIN_TYPE = "DevicePlugin"
 """What a device plugin calls itself to the plugin watcher (DEV-8)."""
-
-_GO_CODES = {"CANCELLED": "Canceled"}
 
 
 def unsupported_version(version: str) -> str:
@@ -61,33 +58,6 @@ def stopped(resource: str) -> str:
     return f"endpoint {resource} has been stopped"
 
 
-def no_handler(type_: str, socket: str) -> str:
-    """A watched plugin is of a type that nobody here knows (DEV-9)."""
-    return (
-        f"RegisterPlugin error -- no handler registered for plugin type: {type_} at socket {socket}"
-    )
-
-
-def validation_failed(error: str) -> str:
-    """A watched plugin is refused before it is connected to (DEV-9)."""
-    return f"RegisterPlugin error -- plugin validation failed with err: {error}"
-
-
-def registration_failed(error: str) -> str:
-    """A watched plugin cannot be connected to (DEV-9)."""
-    return f"RegisterPlugin error -- plugin registration failed with err: {error}"
-
-
-def rpc_error(code: str, details: str) -> str:
-    """A failed call as Go prints it; `code` is gRPC's name of it, such as `DEADLINE_EXCEEDED`."""
-    name = _GO_CODES.get(code) or re.sub(r"(?:^|_)([A-Z])([A-Z]*)", _camel, code)
-    return f"rpc error: code = {name} desc = {details}"
-
-
 def too_late(resource: str, call: str, seconds: float) -> str:
     """A plugin did not answer in the time that an admission has."""
     return f"device plugin of {resource} did not answer {call} within {seconds:.3g} s"
-
-
-def _camel(word: re.Match[str]) -> str:
-    return word[1] + word[2].lower()

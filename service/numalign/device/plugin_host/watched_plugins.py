@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from numalign.device.plugin_host import texts
 from numalign.device.plugin_host.host import PluginHost
-from numalign.device.plugin_host.plugin_probe import Found
-from numalign.device.plugin_host.plugin_watcher import PluginRefused
 from numalign.device.ports import PluginError
 from numalign.model.resource_names import is_extended
+from numalign.plugins.probe import Found
+from numalign.plugins.watcher import PluginRefused
 
 
 class DevicePluginHandler:

@@ -7,6 +7,7 @@ from grpc import StatusCode
 
 from numalign.device.plugin_host import texts
 from numalign.device.plugin_host.registration import registration_refusal
+from numalign.plugins.texts import rpc_error
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def test_register_refusals(version: str, resource: str, expected: str | None) ->
     ],
 )
 def test_failed_calls_as_go_prints_them(code: StatusCode, expected: str) -> None:
-    assert texts.rpc_error(code.name, "boom") == f"rpc error: code = {expected} desc = boom"
+    assert rpc_error(code.name, "boom") == f"rpc error: code = {expected} desc = boom"
 
 
 def test_versions_of_a_watched_plugin() -> None:

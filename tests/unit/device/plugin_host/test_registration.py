@@ -21,12 +21,12 @@ from tests.unit.device.plugin_host.fake_plugin import (
 
 from numalign.config.settings import SocketSettings
 from numalign.device.plugin_host import connection
-from numalign.device.plugin_host.plugin_watcher import PluginWatcher
 from numalign.device.plugin_host.registration import RegistrationServicer
 from numalign.device.plugin_host.watched_plugins import DevicePluginHandler
 from numalign.kube.deviceplugin.v1beta1 import api_pb2 as dp
 from numalign.kube.deviceplugin.v1beta1 import api_pb2_grpc as dp_grpc
 from numalign.kube.pluginregistration.v1 import api_pb2 as pr
+from numalign.plugins.watcher import PluginWatcher
 from numalign.rpc.methods import Registration
 from numalign.rpc.server import ServiceServer
 

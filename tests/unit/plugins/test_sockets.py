@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from numalign.device.plugin_host.watched_sockets import watched_sockets
+from numalign.plugins.sockets import watched_sockets
 
 
 @pytest.fixture(name="directory")

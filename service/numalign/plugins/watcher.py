@@ -1,27 +1,31 @@
 """The plugin watcher: finds plugins by their sockets, takes them in, lets them go (DEV-9).
 
-Separate from what a plugin is taken in for: a handler per type is handed in, here that of
-device plugins.
+Separate from what a plugin is taken in for: a handler per type is handed in. Several watchers
+may look at one directory, each for other types.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from numalign.device.plugin_host import texts
-from numalign.device.plugin_host.plugin_probe import Found, PluginProbe, ProbeFailed
-from numalign.device.plugin_host.watch_plan import Identity, Wait, longer, plan
-from numalign.device.plugin_host.watched_sockets import watched_sockets
+from numalign.plugins import texts
+from numalign.plugins.probe import Found, PluginProbe, ProbeFailed
+from numalign.plugins.sockets import watched_sockets
+from numalign.plugins.watch_plan import Identity, Wait, longer, plan
 from numalign.telemetry.logs import get_logger
 
 TICK_SECONDS = 1.0
 """How often the directory is looked at."""
 
 _log = get_logger("plugin-watcher")
+
+
+def _nowhere(type_: str) -> bool:  # noqa: ARG001 - a default
+    return False
 
 
 class PluginRefused(Exception):
@@ -48,17 +52,23 @@ class _Registered:
 
 
 class PluginWatcher:
-    """Watches one directory. `run` works until it is cancelled; `look` is one round of it."""
+    """Watches one directory. `run` works until it is cancelled; `look` is one round of it.
+
+    Plugins of a type for which `elsewhere` is true are taken in by somebody else: they are told
+    nothing here. Any other type without a handler is refused.
+    """
 
     def __init__(
         self,
         directory: Path,
         handlers: Mapping[str, PluginHandler],
         tick: float = TICK_SECONDS,
+        elsewhere: Callable[[str], bool] = _nowhere,
     ) -> None:
         self._directory = directory
         self._handlers = handlers
         self._tick = tick
+        self._elsewhere = elsewhere
         self._registered: dict[Path, _Registered] = {}
         self._waits: dict[Path, Wait] = {}
         self._working: dict[Path, asyncio.Task[None]] = {}
@@ -111,8 +121,10 @@ class PluginWatcher:
 
     async def _unregister(self, path: Path) -> None:
         found = self._registered.pop(path).found
-        _log.info("plugin is gone", type=found.type, plugin=found.name, socket=str(path))
-        await self._handlers[found.type].deregister(found)
+        handler = self._handlers.get(found.type)
+        if handler is not None:
+            _log.info("plugin is gone", type=found.type, plugin=found.name, socket=str(path))
+            await handler.deregister(found)
 
     async def _register(self, path: Path, identity: Identity) -> None:
         try:
@@ -126,6 +138,9 @@ class PluginWatcher:
     async def _take_in(self, path: Path, identity: Identity, probe: PluginProbe) -> None:
         found = await probe.find()
         handler = self._handlers.get(found.type)
+        if handler is None and self._elsewhere(found.type):
+            self._registered[path] = _Registered(identity, found)
+            return
         if handler is None:
             await self._refuse(probe, texts.no_handler(found.type, str(path)))
             return

@@ -12,10 +12,10 @@ from typing import Self
 
 from grpc import aio
 
-from numalign.device.plugin_host.texts import rpc_error
 from numalign.errors import NumalignError
 from numalign.kube.pluginregistration.v1 import api_pb2 as pr
 from numalign.kube.pluginregistration.v1 import api_pb2_grpc as pr_grpc
+from numalign.plugins.texts import rpc_error
 from numalign.rpc.channel import socket_target
 
 DIAL_SECONDS = 10.0

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from numalign.device.plugin_host.watch_plan import Identity
+from numalign.plugins.watch_plan import Identity
 
 
 def watched_sockets(directory: Path) -> dict[Path, Identity]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from numalign.device.plugin_host.watch_plan import Identity, Plan, Wait, longer, plan
+from numalign.plugins.watch_plan import Identity, Plan, Wait, longer, plan
 
 A, B = Path("/pr/a.sock"), Path("/pr/b.sock")
 

@@ -1,0 +1,1 @@
+"""Generated code, package `v1alpha1` on the wire."""

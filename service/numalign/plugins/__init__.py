@@ -1,0 +1,1 @@
+"""Plugins of any type that put a socket into a watched directory."""
