@@ -19,11 +19,19 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from rich.console import Console
 from rich.table import Table
-from tests.bench import admit_bench, family_bench, footprint, import_bench, merge_bench, start_bench
+from tests.bench import (
+    admit_bench,
+    device_bench,
+    family_bench,
+    footprint,
+    import_bench,
+    merge_bench,
+    start_bench,
+)
 from tests.bench.figures import Figure
 from tests.bench.processes import Unmeasurable
 
-PARTS = ("five", "one", "merge", "start", "memory", "import")
+PARTS = ("five", "one", "devices", "merge", "start", "memory", "import")
 
 
 def main() -> int:
@@ -83,6 +91,28 @@ def _admit(
     ]
 
 
+def _devices(options: argparse.Namespace) -> list[Figure]:
+    figures = []
+    for layout, processes in (("five processes", True), ("one process", False)):
+        with tempfile.TemporaryDirectory(prefix="na-", dir=options.directory) as directory:
+            compared = asyncio.run(
+                device_bench.measure(
+                    Path(directory), options.samples, options.warm_up, processes=processes
+                )
+            )
+        figures += [
+            Figure(
+                name=f"Admit beside updates of 500 devices, {layout}, p{round(share * 100)}",
+                unit="ms",
+                value=compared.product.at(share),
+                floor=compared.floor.at(share),
+                at_most=target,
+            )
+            for share, target in ((0.5, None), (0.99, 1.5))
+        ]
+    return figures
+
+
 def _merge(options: argparse.Namespace) -> list[Figure]:
     return [
         Figure(name=f"merge, {case.name}", unit="ms", value=took, at_most=case.at_most)
@@ -108,6 +138,7 @@ def _import(options: argparse.Namespace) -> list[Figure]:
 _MEASURES = {
     "five": _five,
     "one": _one,
+    "devices": _devices,
     "merge": _merge,
     "start": _start,
     "memory": _memory,

@@ -38,6 +38,8 @@ _OPTIONS: tuple[tuple[str, Any], ...] = (
     ("grpc.default_authority", "localhost"),
     ("grpc.max_receive_message_length", 16 << 20),
     ("grpc.enable_http_proxy", 0),
+    # What one that floods its list has sent ahead must not grow old here.
+    ("grpc.http2.bdp_probe", 0),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),

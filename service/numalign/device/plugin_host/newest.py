@@ -1,4 +1,4 @@
-"""A stream of which only the newest message matters, read as fast as it comes.
+"""A stream of which only the newest message matters, read nearly as fast as it comes.
 
 Separate because it knows nothing of plugins: it keeps one that floods its stream from
 keeping the provider busy, and from being believed late.
@@ -12,6 +12,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+BURST = 32
+"""How many messages are read before the reader takes its pause, too: the sender has to wait."""
+
 
 async def newest(messages: AsyncIterator[T], pause: float) -> AsyncGenerator[T, None]:
     """Give each message at once, but after each take `pause` seconds off.
@@ -23,10 +26,15 @@ async def newest(messages: AsyncIterator[T], pause: float) -> AsyncGenerator[T, 
     arrived = asyncio.Event()
 
     async def read() -> None:
+        unread = BURST
         try:
             async for message in messages:
                 waiting[:] = [message]
                 arrived.set()
+                unread -= 1
+                if not unread:
+                    await asyncio.sleep(pause)
+                    unread = BURST
         finally:
             arrived.set()
 

@@ -8,7 +8,7 @@ from contextlib import aclosing
 
 import pytest
 
-from numalign.device.plugin_host.newest import newest
+from numalign.device.plugin_host.newest import BURST, newest
 
 
 async def sent(*items: object, end: Exception | None = None) -> AsyncIterator[object]:
@@ -27,11 +27,32 @@ async def test_messages_far_apart_all_come() -> None:
 
 
 async def test_of_a_flood_the_first_and_the_last() -> None:
-    flood = [str(number) for number in range(1000)]
+    flood = [str(number) for number in range(BURST - 2)]
 
     found = [m async for m in newest(sent("first", 0.02, *flood), 0.05)]
 
-    assert found == ["first", "999"]
+    assert found == ["first", flood[-1]]
+
+
+async def test_a_flood_without_end_is_not_read_as_fast_as_it_comes() -> None:
+    read = 0
+
+    async def flood() -> AsyncIterator[int]:
+        nonlocal read
+        while True:
+            read += 1
+            yield read
+
+    found = []
+    async with aclosing(newest(flood(), 0.01)) as messages:
+        async for message in messages:
+            found.append(message)
+            if len(found) == 3:
+                break
+
+    assert found == sorted(found)
+    # A burst for each pause that the reader and the one who listens have taken, and one ahead.
+    assert read <= 5 * BURST
 
 
 async def test_a_last_message_is_given_after_the_end() -> None:
