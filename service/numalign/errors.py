@@ -8,6 +8,7 @@ nothing was kept.
      ├── SpecChanged           the pod is admitted with another spec FAILED_PRECONDITION
      ├── NodeUnknown           the caller has to set the Node object FAILED_PRECONDITION
      ├── NotPrepared           a container must not start yet        FAILED_PRECONDITION
+     ├── NotKept               the node keeps no such thing           FAILED_PRECONDITION
      ├── NotFound              an unknown pod or container           NOT_FOUND
      ├── AlreadyExists         a name or resource is taken           ALREADY_EXISTS
      ├── Unavailable           a provider is down or restarted       UNAVAILABLE
@@ -62,6 +63,10 @@ class NodeUnknown(NumalignError):
 
 class NotPrepared(NumalignError):
     """A container of an admitted pod cannot be made ready to start; the text says why."""
+
+
+class NotKept(NumalignError):
+    """The configuration has the node keep nothing of what is asked for; the text says which."""
 
 
 class NotFound(NumalignError):

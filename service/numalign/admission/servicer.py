@@ -1,11 +1,13 @@
 """The Admission service: the one door for node agents.
 
-It hands pods to the Topology Manager byte for byte and keeps nothing itself: who is admitted
-is recorded there, and a restart of this service loses nothing.
+It hands pods to the Topology Manager byte for byte and decides nothing by itself: who is admitted
+is recorded there, and a restart of this service loses nothing. What it answered is noted in a
+journal, on which nothing depends.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -15,14 +17,24 @@ from google.protobuf.message import DecodeError
 from grpc import StatusCode, aio
 
 from numalign.admission.admit_chain import AdmitChain
+from numalign.admission.journal.entry import is_decision, leave_out_unasked, record_of
+from numalign.admission.journal.journal import Journal
 from numalign.admission.node_file import KnownNode
 from numalign.admission.observer import AnswerObserver
-from numalign.errors import FieldViolation, InvalidInput, NodeUnknown, NumalignError, Unavailable
+from numalign.errors import (
+    FieldViolation,
+    InvalidInput,
+    NodeUnknown,
+    NotKept,
+    NumalignError,
+    Unavailable,
+)
 from numalign.rpc.context import Context
 from numalign.rpc.status import status_of
 from numalign.rpc.wire import field_bytes
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import admission_pb2_grpc as ad_grpc
+from numalign.v1 import decisions_pb2 as dc
 from numalign.v1 import topology_pb2 as tm
 from numalign.v1 import topology_pb2_grpc as tm_grpc
 from numalign.v1 import types_pb2 as pb
@@ -70,16 +82,19 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
         observer: AnswerObserver,
         answered: Callable[[int], None],
         chain: AdmitChain,
+        journal: Journal | None,
     ) -> None:
         """Make it. `answered` hears the revision of every answer that changed something.
 
         `chain` judges pods once it knows the Node object, or others have handlers in it.
+        `journal` is where decisions are noted; None: nowhere.
         """
         self._topology = topology
         self._default_owner = default_owner
         self._observer = observer
         self._answered = answered
         self._chain = chain
+        self._journal = journal
 
     async def Admit(
         self, request: ad.AdmitRequest | ReceivedAdmit, context: Context
@@ -244,6 +259,25 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
         self._chain.node.set_shutting_down(request.shutting_down)
         return ad.SetNodeStateResponse()
 
+    async def ListDecisions(
+        self, request: dc.ListDecisionsRequest, context: Context
+    ) -> dc.ListDecisionsResponse:
+        """Lists what was decided of late."""
+        return await self._kept_journal().list(request)
+
+    async def GetDecision(
+        self, request: dc.GetDecisionRequest, context: Context
+    ) -> dc.GetDecisionResponse:
+        """One decision with its explanation."""
+        if not request.pod and not request.number:
+            raise InvalidInput(FieldViolation("pod", "Required value, or a number"))
+        return dc.GetDecisionResponse(decision=await self._kept_journal().get(request))
+
+    def _kept_journal(self) -> Journal:
+        if self._journal is None:
+            raise NotKept("no journal of decisions is kept here (numalign.journal.size is 0)")
+        return self._journal
+
     async def _admit(self, received: ReceivedAdmit, context: Context) -> ad.AdmitResponse:
         if not received.readable:
             raise InvalidInput(
@@ -255,6 +289,7 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
         if request.needs_node and not self._chain.node.is_known:
             raise NodeUnknown("node: no Node object is known; set it by SetNode and ask again")
         self._observer.asked(request)
+        started = time.perf_counter()
 
         async def ask(dry_run: bool) -> ad.AdmitResponse:
             return await self._ask_topology(received, dry_run, context)
@@ -267,6 +302,12 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
             decision = await ask(request.dry_run)
         self._observer.answered(request, decision)
         self._answered(decision.revision)
+        if self._journal is not None:
+            if is_decision(request, decision):
+                seconds = time.perf_counter() - started
+                owner = request.owner or self._default_owner
+                self._journal.note(record_of(request, decision, owner, seconds, time.time_ns()))
+            leave_out_unasked(decision, request.explain)
         return decision
 
     async def _ask_topology(
@@ -281,6 +322,7 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
                     owner=request.owner or self._default_owner,
                     dry_run=dry_run,
                     explain=request.explain,
+                    remember=self._journal is not None and not request.dry_run,
                 ),
                 timeout=context.time_remaining(),
             )

@@ -15,6 +15,7 @@ from numalign.config.configz import read_configz
 from numalign.config.defaults import Defaults
 from numalign.config.device_plugins import read_device_plugins
 from numalign.config.inventory import read_inventory
+from numalign.config.journal import read_journal
 from numalign.config.limits import read_limits
 from numalign.config.listening import read_listeners
 from numalign.config.reservation import is_reservable
@@ -32,6 +33,7 @@ from numalign.config.settings import (
     DevicePluginSettings,
     DeviceSource,
     FailurePolicy,
+    JournalSettings,
     LimitSettings,
     ListenSettings,
     LogFormat,
@@ -60,6 +62,7 @@ EXTENSION_KEYS = (
     "providerTimeout",
     "queueDepth", "historyLength", "metrics", "log", "owner", "podResources", "limits", "listen",
     "providerDirectories", "secondOwner", "hostRoot", "kubeletConfigz", "admission",
+    "journal",
     # Read by numalign-agent, which may share the file.
     "agent",
 )  # fmt: skip
@@ -100,6 +103,7 @@ class Extension:
     queue_depth: int
     history_length: int
     metrics: MetricsSettings
+    journal: JournalSettings
     log: LogSettings
     owner: str
 
@@ -134,6 +138,7 @@ def read_extension(section: Section, defaults: Defaults) -> Extension:
         queue_depth=section.integer("queueDepth", DEFAULT_QUEUE_DEPTH, 1),
         history_length=section.integer("historyLength", DEFAULT_HISTORY_LENGTH, 1),
         metrics=_metrics(section.section("metrics")),
+        journal=read_journal(section.section("journal")),
         log=_log(section.section("log")),
         owner=_owner(section),
     )

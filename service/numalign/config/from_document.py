@@ -77,6 +77,7 @@ def settings_from_document(document: object, defaults: Defaults) -> Settings:
         host_root=extension.host_root,
         kubelet_configz=extension.kubelet_configz,
         metrics=extension.metrics,
+        journal=extension.journal,
         log=extension.log,
         kubelet=_kubelet_keys(document),
         warnings=(*kubelet.warnings, *_socket_warnings(extension.sockets)),

@@ -183,6 +183,13 @@ class MetricsSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JournalSettings:
+    """The journal of decisions: at most `size` bytes on disk, 0: none is kept."""
+
+    size: int = 8 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
     """What is logged, and how it looks."""
 
@@ -303,6 +310,7 @@ class Settings:
     host_root: Path
     kubelet_configz: ConfigzSettings | None
     metrics: MetricsSettings
+    journal: JournalSettings
     log: LogSettings
     kubelet: Mapping[str, object]
     warnings: tuple[str, ...] = ()

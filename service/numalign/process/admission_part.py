@@ -14,6 +14,7 @@ from numalign.admission.pod_resources.mirror import AdmissionMirror
 from numalign.admission.servicer import AdmissionServicer, ReceivedAdmit
 from numalign.config.settings import Service, Settings
 from numalign.process.admission_changes import ChainLife
+from numalign.process.decision_journal import open_journal
 from numalign.process.part import OwnSocket, Part
 from numalign.rpc.methods import Registration
 from numalign.telemetry.metrics import Metrics
@@ -38,12 +39,20 @@ def admission_part(
     mirror = AdmissionMirror(stub)
     life = ChainLife(settings, stub, metrics)
     chain = life.chain
+    journal = open_journal(settings, stub, metrics)
 
     def answered(revision: int) -> None:
         mirror.answered(revision)
         chain.answered(revision)
 
-    servicer = AdmissionServicer(stub, settings.owner, AnswerObserver(metrics), answered, chain)
+    servicer = AdmissionServicer(
+        stub, settings.owner, AnswerObserver(metrics), answered, chain, journal
+    )
+
+    async def close_all() -> None:
+        await life.close()
+        if journal is not None:
+            await journal.close()
 
     part = Part(
         service=Service.ADMISSION,
@@ -56,7 +65,7 @@ def admission_part(
         ready=topology_ready,
         serving=life.serving,
         check=life.check,
-        close=life.close,
+        close=close_all,
     )
     if settings.pod_resources is None:
         return part

@@ -5,11 +5,16 @@ What a reload does is in `numalign.process.reload`.
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 
-from numalign.config.settings import Settings
+from numalign.config.machine_source import read_machine
+from numalign.config.settings import MachineInline, Settings
+from numalign.config.settings_document import settings_document, without_secrets
 from numalign.process.part import Part
 from numalign.rpc.context import Context
 from numalign.rpc.methods import Registration
@@ -24,8 +29,9 @@ class ControlServicer(ct_grpc.ControlServicer):
         self,
         reload: Callable[[], Awaitable[ct.ReloadResponse]],
         parts: Sequence[Part],
-        settings: Settings,
+        settings: Callable[[], Settings],
     ) -> None:
+        """Make it. `settings` are those that were read last and not refused."""
         self._reload = reload
         self._parts = parts
         self._settings = settings
@@ -44,13 +50,25 @@ class ControlServicer(ct_grpc.ControlServicer):
             services=[part.service.value for part in self._parts],
             version=version("numalign"),
             pid=os.getpid(),
-            compatibility=self._settings.compatibility.value,
+            compatibility=self._settings().compatibility.value,
             reports=[
-                *self._settings.warnings,
+                *self._settings().warnings,
                 *(report for part in self._parts for report in part.reports()),
             ],
             config_generation=max(part.generation() for part in self._parts),
         )
+
+    async def GetConfiguration(  # noqa: N802 - the contract's
+        self,
+        request: ct.GetConfigurationRequest,  # noqa: ARG002 - the contract's
+        context: Context,  # noqa: ARG002 - the contract's
+    ) -> ct.GetConfigurationResponse:
+        """The configuration, with the machine as it is read now and without what may be secret."""
+        settings = self._settings()
+        machine = await asyncio.to_thread(read_machine, settings.machine)
+        shown = replace(settings, machine=MachineInline(machine.machine))
+        document = without_secrets(settings_document(shown))
+        return ct.GetConfigurationResponse(document=json.dumps(document))
 
 
 def control_registration(servicer: ControlServicer) -> Registration:

@@ -20,6 +20,7 @@ PUBLISHED: Mapping[Service, tuple[MetricSpec, ...]] = {
         *kubelet_metrics.ADMISSION,
         *kubelet_metrics.POD_RESOURCES,
         *own_metrics.ADMIT_HANDLERS,
+        *own_metrics.JOURNAL,
     ),
     Service.TOPOLOGY: (
         *kubelet_metrics.TOPOLOGY,

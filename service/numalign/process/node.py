@@ -119,7 +119,7 @@ class Node:
             if part.service is not Service.ADMISSION:
                 count_reports(metrics, part.service, part.reports)
         reloader = Reloader(settings, read or (lambda: settings), parts)
-        control = ControlServicer(reloader.reload, parts, settings)
+        control = ControlServicer(reloader.reload, parts, reloader.latest)
         for part in parts:
             servers[part.service].add([part.registration, control_registration(control)])
         return cls(parts, channels, database, control, reloader, metrics)

@@ -48,6 +48,7 @@ _OF_SERVICE = {
         "pod_resources": "numalign.podResources",
         "listen": "numalign.listen",
         "admission": "numalign.admission",
+        "journal": "numalign.journal",
     },
     Service.TOPOLOGY: {
         **_GATES,
@@ -77,6 +78,7 @@ class Reloader:
 
     def __init__(self, settings: Settings, read: ReadSettings, parts: Sequence[Part]) -> None:
         self._started_with = settings
+        self._latest = settings
         self._read = read
         self._parts = parts
         self._in_force: dict[str, Settings] = {}
@@ -95,6 +97,7 @@ class Reloader:
                 applied.update(listener(settings))
             for path in applied:
                 self._in_force[path] = settings
+            self._latest = settings
         response = ct.ReloadResponse(
             applied=sorted(applied), needs_restart=self._other_than_in_force(settings)
         )
@@ -104,6 +107,10 @@ class Reloader:
             needs_restart=list(response.needs_restart),
         )
         return response
+
+    def latest(self) -> Settings:
+        """The settings that were read last and not refused."""
+        return self._latest
 
     async def _apply(self, settings: Settings) -> set[str]:
         changes = [await part.check(settings) for part in self._parts]

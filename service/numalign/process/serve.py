@@ -128,7 +128,7 @@ async def _serve_parts(
         for report in part.reports():
             _log.warning(report, provider=part.service.value)
     parts = owners.reporting(parts)
-    control = ControlServicer(reloader.reload, parts, settings)
+    control = ControlServicer(reloader.reload, parts, reloader.latest)
     tracer = active_tracer()
     by_service = service_servers(parts, control, settings, tracer)
     servers = [*by_service.values(), *other_servers(parts, settings, tracer)]

@@ -31,6 +31,7 @@ _CODES: Mapping[type[BaseException], StatusCode] = {
     errors.SpecChanged: StatusCode.FAILED_PRECONDITION,
     errors.NodeUnknown: StatusCode.FAILED_PRECONDITION,
     errors.NotPrepared: StatusCode.FAILED_PRECONDITION,
+    errors.NotKept: StatusCode.FAILED_PRECONDITION,
     errors.NotFound: StatusCode.NOT_FOUND,
     errors.AlreadyExists: StatusCode.ALREADY_EXISTS,
     errors.Unavailable: StatusCode.UNAVAILABLE,

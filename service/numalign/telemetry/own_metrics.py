@@ -60,6 +60,15 @@ ADMIT_HANDLERS = (
         buckets=_CALL_SECONDS,
     ),
 )
+"""Of the Admission service, where others have handlers in its chain."""
+
+JOURNAL = (
+    MetricSpec(
+        name="numalign_journal_dropped_total",
+        kind=Kind.COUNTER,
+        help="Decisions that could not be written to the journal",
+    ),
+)
 """Of the Admission service."""
 
 DEVICE_PLUGINS = (
@@ -114,6 +123,7 @@ def all_metrics() -> tuple[MetricSpec, ...]:
         *ADMIT_HANDLERS,
         *DECISIONS,
         *DEVICE_PLUGINS,
+        *JOURNAL,
         *STORE,
         *OWNERS,
     )

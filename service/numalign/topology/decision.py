@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
-from numalign.errors import Deferred
+from numalign.errors import Deferred, NumalignError
 from numalign.model.feature_gates import FeatureGates
 from numalign.model.ids import AdmissionId
 from numalign.model.pod import Pod
@@ -35,6 +36,7 @@ from numalign.topology.provider_handle import ProviderFault, bound, served_by
 from numalign.topology.reasons import unexpected_rejection
 from numalign.topology.records import Admitted, Records
 from numalign.topology.registry import ProviderRegistry, all_delivered
+from numalign.topology.remembered import Remembered
 from numalign.topology.scope import Scope, ScopeResult
 from numalign.topology.strategies import TopologyStrategies
 from numalign.v1 import admission_pb2 as ad
@@ -47,7 +49,10 @@ HANDLER = "topology-manager"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmitCall:
-    """What the caller wants: a pod as bytes and as read, and what to do with it."""
+    """What the caller wants: a pod as bytes and as read, and what to do with it.
+
+    With `remember` a refusal is explained in full, and the way of an admission is remembered.
+    """
 
     data: bytes
     pod: Pod
@@ -55,6 +60,7 @@ class AdmitCall:
     dry_run: bool
     explain: pb.ExplainLevel.ValueType
     resize: bool = False
+    remember: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,7 @@ class Decider:
         strategies: TopologyStrategies,
     ) -> None:
         self.parts = parts
+        self.remembered = Remembered()
         self._records = records
         self._hints = hints
         self._picture = picture
@@ -181,10 +188,28 @@ class Decider:
             if self._stays(response, resized):
                 del response.allocations[:]
                 response.allocations.extend(before.allocations)
-        if call.explain >= pb.EXPLAIN_LEVEL_SUMMARY:
-            explanation = await self.parts.explainer(call.pod, result, fanout, call.explain)
-            response.explanation.CopyFrom(explanation)
+        await self._explain(response, call, result, fanout)
         return response
+
+    async def _explain(
+        self, response: ad.AdmitResponse, call: AdmitCall, result: ScopeResult, fanout: Fanout
+    ) -> None:
+        explainer = self.parts.explainer
+        if call.remember and not result.admitted:
+            try:
+                explanation = await explainer(call.pod, result, fanout, pb.EXPLAIN_LEVEL_FULL)
+            except NumalignError as error:
+                # Who did not ask for an explanation gets the decision without one.
+                if call.explain >= pb.EXPLAIN_LEVEL_SUMMARY:
+                    raise
+                explanation = pb.Explanation(summary=f"Could not be explained: {error}")
+            response.explanation.CopyFrom(explanation)
+            return
+        if call.explain >= pb.EXPLAIN_LEVEL_SUMMARY:
+            response.explanation.CopyFrom(await explainer(call.pod, result, fanout, call.explain))
+        if call.remember and not call.dry_run:
+            way = partial(explainer, call.pod, result, fanout, pb.EXPLAIN_LEVEL_FULL)
+            self.remembered.keep(call.pod.uid, way)
 
     async def _commit(
         self,

@@ -28,6 +28,7 @@ from numalign.topology.picture import Picture
 from numalign.topology.provider_handle import ProviderHandle, bound
 from numalign.topology.records import Admitted, Records
 from numalign.topology.registry import ProviderRegistry, all_delivered
+from numalign.topology.remembered import Remembered
 from numalign.topology.resizing import Resizing
 from numalign.topology.settlement import Settlement
 from numalign.topology.strategies import TopologyStrategies
@@ -116,6 +117,11 @@ class TopologyManager:
     def affinity(self, pod_uid: PodUid, container: str) -> TopologyHint:
         """The stored hint of a container (TM-50)."""
         return self._hints.get(pod_uid, container)
+
+    @property
+    def remembered(self) -> Remembered:
+        """How the last pods came to be admitted."""
+        return self._decider.remembered
 
     async def register(self, handle: ProviderHandle) -> None:
         """Add a third-party provider."""

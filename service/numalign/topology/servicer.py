@@ -104,6 +104,7 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
             dry_run=request.dry_run,
             explain=request.explain,
             resize=request.operation == pb.OPERATION_RESIZE,
+            remember=request.remember,
         )
         clock = asyncio.get_running_loop().time
         started = clock()
@@ -241,6 +242,18 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
         """Streams the same at every change."""
         async for resources in self._resources.watch():
             yield tm.TopologyManagerWatchNodeResourcesResponse(resources=resources)
+
+    async def ExplainAdmissions(
+        self, request: tm.ExplainAdmissionsRequest, context: Context
+    ) -> tm.ExplainAdmissionsResponse:
+        """Explains how pods came to be admitted, after the fact."""
+        told = await self._manager.remembered.tell(map(PodUid, request.pod_uids))
+        return tm.ExplainAdmissionsResponse(
+            admissions=[
+                tm.ExplainedAdmission(pod_uid=uid, explanation=explanation)
+                for uid, explanation in told.items()
+            ]
+        )
 
 
 def _given(field: str, value: str) -> str:

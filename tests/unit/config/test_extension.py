@@ -78,6 +78,7 @@ numalign:
   providerTimeout: 2s
   queueDepth: 8
   historyLength: 16
+  journal: {size: 1Mi}
   metrics: {address: "127.0.0.1:9464", services: {cpu: "[::1]:0"}}
   log: {level: debug, format: console}
   owner: tenant-a

@@ -11,10 +11,10 @@ from rich.text import Text
 
 from numalign.cli.options import environment, examples, output_option
 from numalign.cli.output import emit, yaml_text
-from numalign.cli.settings_document import settings_document
 from numalign.config.loader import load_settings
 from numalign.config.machine_source import read_machine
 from numalign.config.settings import MachineRoot, Settings
+from numalign.config.settings_document import settings_document
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

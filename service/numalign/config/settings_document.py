@@ -54,6 +54,15 @@ def settings_document(settings: Settings) -> dict[str, Any]:
     return document
 
 
+SECRET_KEYS = ("staticPodURLHeader",)
+"""Keys of the KubeletConfiguration whose values are credentials."""
+
+
+def without_secrets(document: dict[str, Any]) -> dict[str, Any]:
+    """The document without values that let somebody in anywhere. Names of files stay."""
+    return {key: value for key, value in document.items() if key not in SECRET_KEYS}
+
+
 def _extension(settings: Settings) -> dict[str, Any]:
     reservation: dict[str, str] = _quantities(settings.memory.node_allocatable_reservation)
     if settings.cpu.reserved_milli_cpu is not None:
@@ -109,6 +118,7 @@ def _extension(settings: Settings) -> dict[str, Any]:
                 or None,
             }
         ),
+        "journal": {"size": settings.journal.size},
         "log": {"level": settings.log.level.value, "format": settings.log.format.value},
         "owner": settings.owner,
     }

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from numalign.cli.settings_document import settings_document
 from numalign.config.loader import load_settings
 from numalign.config.settings import Settings
+from numalign.config.settings_document import settings_document
 
 ENVIRONMENT = {"HOME": "/home/u"}
 

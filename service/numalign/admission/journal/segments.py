@@ -1,0 +1,135 @@
+"""The journal's files: two of them, of which the older one goes when the newer one is full.
+
+Nothing depends on what they hold, so nothing is synced: a crash of the machine may cost the
+last decisions, never more. What cannot be read at the end of a file is cut off. Blocking; the
+journal calls it from a thread.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from struct import Struct
+
+from google.protobuf.message import DecodeError
+
+from numalign.errors import StateError
+from numalign.store.process_lock import ProcessLock
+from numalign.v1 import decisions_pb2 as dc
+
+NEWER = "decisions.log"
+OLDER = "decisions.log.1"
+LOCK = "decisions.lock"
+
+_HEAD = Struct("<II")
+"""Length and CRC-32 of what follows."""
+
+
+class Segments:
+    """The files in one directory, which together take at most `size` bytes."""
+
+    def __init__(self, directory: Path, size: int) -> None:
+        """Open or make them, and take them for this process alone.
+
+        Raises StateError naming the path where that cannot be, or another process has them.
+        """
+        self._directory = directory
+        self._half = size // 2
+        try:
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise _refused(directory, error) from error
+        self._lock = ProcessLock.acquire(directory / LOCK)
+        self.cut_off = 0
+        try:
+            self._cut_off_what_is_torn()
+        except OSError as error:
+            self._lock.release()
+            raise _refused(directory, error) from error
+
+    @property
+    def newer(self) -> Path:
+        """The file that is written to."""
+        return self._directory / NEWER
+
+    @property
+    def older(self) -> Path:
+        """The file before it."""
+        return self._directory / OLDER
+
+    @property
+    def largest(self) -> int:
+        """Bytes that one entry may take."""
+        return self._half // 4
+
+    def append(self, entries: Iterable[dc.JournalEntry]) -> bool:
+        """Write entries; whether the newer file was full, and the older one let go of.
+
+        Raises OSError; what was written by half is cut off then.
+        """
+        frames = b"".join(map(_frame, entries))
+        with self.newer.open("ab") as file:
+            before = file.tell()
+            try:
+                file.write(frames)
+                file.flush()
+            except OSError:
+                os.truncate(self.newer, before)
+                raise
+            full = file.tell() >= self._half
+        if full:
+            self.newer.replace(self.older)
+        return full
+
+    def read(self) -> list[dc.JournalEntry]:
+        """Every entry, in the order of writing. Raises OSError."""
+        return [
+            entry
+            for path in (self.older, self.newer)
+            if path.exists()
+            for entry, _ in _entries(path.read_bytes())
+        ]
+
+    def close(self) -> None:
+        """Give the files back."""
+        self._lock.release()
+
+    def _cut_off_what_is_torn(self) -> None:
+        for path in (self.older, self.newer):
+            if not path.exists():
+                continue
+            data = path.read_bytes()
+            sound = max((end for _, end in _entries(data)), default=0)
+            if sound < len(data):
+                self.cut_off += len(data) - sound
+                os.truncate(path, sound)
+
+
+def _frame(entry: dc.JournalEntry) -> bytes:
+    data = entry.SerializeToString()
+    return _HEAD.pack(len(data), zlib.crc32(data)) + data
+
+
+def _entries(data: bytes) -> Iterator[tuple[dc.JournalEntry, int]]:
+    """Entries with where they end, up to the first that is not whole."""
+    position = 0
+    while position + _HEAD.size <= len(data):
+        length, checksum = _HEAD.unpack_from(data, position)
+        start = position + _HEAD.size
+        body = data[start : start + length]
+        if len(body) < length or zlib.crc32(body) != checksum:
+            return
+        try:
+            entry = dc.JournalEntry.FromString(body)
+        except DecodeError:
+            return
+        position = start + length
+        yield entry, position
+
+
+def _refused(directory: Path, error: OSError) -> StateError:
+    return StateError(
+        f"journal {directory}: {error.strerror}; numalign.journal.size 0 keeps no journal"
+    )

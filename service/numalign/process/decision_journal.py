@@ -1,0 +1,54 @@
+"""The journal of decisions of an Admission service, over the state directory.
+
+Separate from the part, which is whole without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from grpc.aio import AioRpcError
+
+from numalign.admission.journal.journal import Explanations, Journal
+from numalign.admission.journal.segments import Segments
+from numalign.config.settings import Settings
+from numalign.telemetry.logs import get_logger
+from numalign.telemetry.metrics import Metrics
+from numalign.v1 import topology_pb2 as tm
+from numalign.v1 import topology_pb2_grpc as tm_grpc
+
+_EXPLAIN_SECONDS = 10.0
+
+_log = get_logger("journal")
+
+
+def journal_directory(settings: Settings) -> Path:
+    """Where the files are."""
+    return settings.state_directory / "journal"
+
+
+def open_journal(
+    settings: Settings, topology: tm_grpc.TopologyManagerAsyncStub, metrics: Metrics
+) -> Journal | None:
+    """The journal; None where the settings want none. Raises StateError naming the path."""
+    if not settings.journal.size:
+        return None
+    segments = Segments(journal_directory(settings), settings.journal.size)
+    if segments.cut_off:
+        _log.warning(
+            "the end of the journal could not be read and was cut off", bytes=segments.cut_off
+        )
+
+    async def explain(pod_uids: Sequence[str]) -> Explanations:
+        request = tm.ExplainAdmissionsRequest(pod_uids=pod_uids)
+        try:
+            answer = await topology.ExplainAdmissions(request, timeout=_EXPLAIN_SECONDS)
+        except AioRpcError as error:
+            _log.warning(
+                "admissions are in the journal without their hints", error=error.details() or ""
+            )
+            return {}
+        return {admission.pod_uid: admission.explanation for admission in answer.admissions}
+
+    return Journal(segments, explain, metrics.counter("numalign_journal_dropped_total"))

@@ -1,0 +1,40 @@
+"""How the last pods came to be admitted, until somebody asks; a small part of memory.
+
+Separate from the decision, which must not take longer because it may be explained later: what
+is needed for an explanation is put aside as it is, and put into words when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable
+
+from numalign.model.ids import PodUid
+from numalign.v1 import types_pb2 as pb
+
+MOST = 256
+
+Explaining = Callable[[], Awaitable[pb.Explanation]]
+
+
+class Remembered:
+    """The ways of at most `MOST` pods, the last ones; each is told once."""
+
+    def __init__(self) -> None:
+        self._ways: OrderedDict[PodUid, Explaining] = OrderedDict()
+
+    def keep(self, pod_uid: PodUid, way: Explaining) -> None:
+        """Remember how a pod was admitted; the oldest one is forgotten for it."""
+        self._ways.pop(pod_uid, None)
+        self._ways[pod_uid] = way
+        if len(self._ways) > MOST:
+            self._ways.popitem(last=False)
+
+    async def tell(self, pod_uids: Iterable[PodUid]) -> dict[PodUid, pb.Explanation]:
+        """The explanations of those of these pods that are remembered."""
+        told = {}
+        for pod_uid in pod_uids:
+            way = self._ways.pop(pod_uid, None)
+            if way is not None:
+                told[pod_uid] = await way()
+        return told
