@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Mapping
@@ -304,8 +305,7 @@ class Node:
         await self.plugin.stop(signal.SIGKILL)
         await self.services.stop(signal.SIGKILL)
         for path in (self.directory / "state-numalign", self.socket.parent):
-            for file in path.glob("*"):
-                file.unlink()
+            await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
 
     def told(self) -> str:
         """What everybody said, for a failure."""

@@ -6,7 +6,7 @@ import struct
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.agent.nri.go_framing import GoConnection, muxed, split_trunk, ttrpc
 
@@ -117,6 +117,7 @@ def test_a_message_may_not_be_longer_than_a_peer_takes() -> None:
         encoded(Frame(1, REQUEST, b"x" * (LARGEST_DATA + 1)))
 
 
+@settings(max_examples=8)
 @given(st.lists(st.integers(0, 1 << 30), max_size=4))
 def test_a_message_that_is_too_long_is_passed_over(cuts: list[int]) -> None:
     before, after = Frame(1, REQUEST, b"before"), Frame(5, REQUEST, b"after")

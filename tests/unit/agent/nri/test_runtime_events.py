@@ -1,0 +1,495 @@
+"""What each event of the runtime is answered, with an Admission that is made up."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from grpc import StatusCode
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.agent.nri.made_up import (
+    GUARANTEED,
+    World,
+    container_message,
+    pod_message,
+    record,
+)
+
+from numalign.kube.nri.v1alpha1 import api_pb2 as nri
+from numalign.model.cpu_set import CpuSet
+from numalign_agent.nri.admission import Decision, NoAnswer, Verdict
+from numalign_agent.nri.known import Refusal
+from numalign_agent.nri.plan.refusals import OnReject
+from numalign_agent.nri.plan.standing import Standing
+from numalign_agent.nri.wire.errors import CallFailed
+
+REFUSED = Decision(Verdict.REJECTED, refusal=Refusal("TopologyAffinityError", "no room"))
+DEFERRED = Decision(Verdict.DEFERRED, refusal=Refusal("DevicesNotReady", "wait"))
+UNJUDGED = Decision(Verdict.UNJUDGED, refusal=Refusal("CannotBeJudged", "spec.x: bad"))
+
+
+def place(response: nri.CreateContainerResponse) -> tuple[str, str, int]:
+    cpu = response.adjust.linux.resources.cpu
+    return cpu.cpus, cpu.mems, cpu.quota.value
+
+
+def moves(response: Any) -> dict[str, str]:
+    return {u.container_id: u.linux.resources.cpu.cpus for u in response.update}
+
+
+async def refusal(call: Any) -> CallFailed:
+    with pytest.raises(CallFailed) as caught:
+        await call
+    return caught.value
+
+
+async def test_an_exclusive_container_gets_its_cpus_and_others_leave_them() -> None:
+    world = World()
+    await world.run("shared")
+    first = await world.create("shared")
+    await world.run("own", 2)
+    second = await world.create("own")
+
+    assert place(first) == ("0-3", "", 0)
+    assert place(second) == ("2-3", "", -1)
+    assert moves(second) == {"shared-app-0": "0-1"}
+    assert second.update[0].ignore_failure
+    assert world.decisions() == {"admitted": 2}
+
+
+async def test_the_quota_may_be_kept() -> None:
+    world = World(lift_quota=False)
+    await world.run("own", 2)
+
+    assert not (await world.create("own")).adjust.linux.resources.cpu.HasField("quota")
+
+
+async def test_a_refusal_says_why_and_is_not_remembered() -> None:
+    world = World()
+    await world.run("first", 3)
+    failed = await refusal(world.run("second", 1))
+    await world.end("first")
+    await world.run("second", 1)
+
+    assert failed.code is StatusCode.FAILED_PRECONDITION
+    assert failed.message == "TopologyAffinityError: no room"
+    assert place(await world.create("second"))[0] == "3"
+    assert world.api.evicted == []
+
+
+async def test_a_container_in_a_sandbox_that_was_refused() -> None:
+    world = World()
+    await world.run("first", 3)
+    await refusal(world.run("second", 1))
+    failed = await refusal(world.create("second"))
+
+    assert failed.message == "TopologyAffinityError: no room"
+    assert [c.id for _, c in world.books.live()] == []
+
+
+async def test_a_container_of_a_pod_that_was_never_heard_of() -> None:
+    world = World()
+    world.specs.cpus["uid-late"] = 1
+
+    assert place(await world.create("late"))[0] == "3"
+    assert world.admission.asked == ["uid-late"]
+
+
+@pytest.mark.parametrize(
+    ("on_reject", "answer", "evicted"),
+    [
+        pytest.param(OnReject.EVICT, REFUSED, ["uid-a"], id="evicted"),
+        pytest.param(OnReject.EVICT, DEFERRED, [], id="a-deferral-evicts-nobody"),
+        pytest.param(OnReject.WAIT, REFUSED, [], id="waits"),
+    ],
+)
+async def test_evictions(on_reject: OnReject, answer: Decision, evicted: list[str]) -> None:
+    world = World(on_reject=on_reject)
+    world.admission.answer = answer
+    for _ in range(2):
+        await refusal(world.run("a"))
+    await asyncio.sleep(0)
+
+    assert sorted(set(world.api.evicted)) == evicted
+    await world.evictions.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "annotations", "answer", "told"),
+    [
+        pytest.param({"on_reject": OnReject.SHARED}, {}, REFUSED, "no room", id="by-configuration"),
+        pytest.param({}, {"kubernetes.io/config.source": "file"}, REFUSED, "static", id="static"),
+        pytest.param(
+            {"exempt_namespaces": frozenset({"default"})}, {}, REFUSED, "exempt", id="namespace"
+        ),
+        pytest.param({}, {}, UNJUDGED, "spec.x: bad", id="cannot-be-judged"),
+    ],
+)
+async def test_refused_and_running(
+    options: dict[str, Any], annotations: dict[str, str], answer: Decision, told: str
+) -> None:
+    world = World(**options)
+    world.admission.answer = answer
+    await world.run("a", annotations=annotations)
+    response = await world.create("a")
+
+    assert place(response)[0] == "0-3"
+    assert world.decisions() == {"shared": 1}
+    ((called, reason, message),) = world.reporter._waiting
+    assert (called.name, told in message) == ("a", True)
+    assert answer.refusal is not None
+    assert reason == answer.refusal.reason
+
+
+async def test_a_critical_pod_is_never_refused() -> None:
+    world = World()
+    world.admission.answer = REFUSED
+    world.specs.spec = {"priority": 2_000_000_000}
+    await world.run("a")
+
+    assert place(await world.create("a"))[0] == "0-3"
+
+
+async def test_an_admission_that_hangs_costs_the_time_for_it_once() -> None:
+    world = World()
+    world.admission.slow = 60
+    await world.run("a", 1)
+    pod = world.books.pods()[0]
+    response = await world.create("a")
+
+    assert world.books.standing(pod) is Standing.WAITING
+    assert place(response)[0] == "0-3"
+    assert world.admission.hangs
+    assert world.woken > 0
+    assert "admission_timeouts_total 2.0" in world.metrics.text()
+
+
+async def test_an_admission_that_is_down() -> None:
+    world = World()
+    await world.run("own", 1)
+    world.admission.broken = NoAnswer("connection refused")
+    known = await world.create("own")
+    await world.run("late", 1)
+    late = await world.create("late")
+
+    assert place(known) == ("3", "", -1), "what was granted is known here too"
+    assert place(late)[0] == "0-2"
+
+
+async def test_a_record_that_admission_has_lost() -> None:
+    world = World()
+    await world.run("own", 1)
+    world.admission.given.clear()
+    response = await world.create("own")
+
+    assert place(response)[0] == "0-3"
+    assert [pod.name for pod in world.books.waiting()] == ["own"]
+
+
+async def test_a_pod_of_no_known_spec() -> None:
+    world = World()
+    world.specs.unknown.add("uid-a")
+    world.admission.answer = Decision(Verdict.ADMITTED, record=record(app="3"))
+    pod = pod_message("a")
+    pod.linux.cgroup_parent = f"{GUARANTEED}a"
+    container = container_message("a")
+    container.linux.resources.cpu.quota.value = 100_000
+    container.linux.resources.cpu.period.value = 100_000
+    container.linux.resources.memory.limit.value = 1 << 20
+    await world.events.run_pod_sandbox(pod)
+    world.admission.given["estimated:uid-a:app"] = CpuSet.parse("3")
+    response = await world.events.create_container(pod, container)
+
+    assert world.admission.asked == ["estimated:uid-a:app"]
+    assert place(response)[0] == "3"
+    assert world.decisions() == {"estimated": 1}
+
+
+async def test_an_estimate_that_is_refused_vetoes_nothing() -> None:
+    world = World()
+    world.specs.unknown.add("uid-a")
+    world.admission.answer = REFUSED
+    pod = pod_message("a")
+    pod.linux.cgroup_parent = f"{GUARANTEED}a"
+    container = container_message("a")
+    container.linux.resources.cpu.shares.value = 1024
+    container.linux.resources.memory.limit.value = 1 << 20
+    await world.events.run_pod_sandbox(pod)
+
+    assert place(await world.events.create_container(pod, container))[0] == "0-3"
+    assert world.decisions() == {"shared": 1}
+
+
+async def test_cpus_that_the_kubelet_asks_for_stay() -> None:
+    world = World()
+    await world.run("a")
+    response = await world.events.create_container(
+        pod_message("a"), container_message("a", cpus="1")
+    )
+
+    assert not response.HasField("adjust")
+
+
+async def test_what_ended_makes_room_before_anybody_is_refused() -> None:
+    world = World()
+    await world.run("job", 3)
+    await world.create("job")
+    await world.events.stop_pod_sandbox(pod_message("job"))
+    await world.run("next", 3)
+
+    assert place(await world.create("next"))[0] == "1-3"
+
+
+async def test_a_restarted_sandbox_keeps_what_the_pod_has() -> None:
+    world = World()
+    await world.run("a", 1)
+    await world.events.stop_pod_sandbox(pod_message("a"))
+    again = pod_message("a")
+    again.id = "sandbox-a-1"
+    await world.events.run_pod_sandbox(again)
+    await world.events.remove_pod_sandbox(pod_message("a"))
+    await world.do_chores()
+
+    assert set(world.admission.given) == {"uid-a"}
+    assert world.admission.told == []
+
+
+async def test_admission_is_told_of_containers_and_ends() -> None:
+    world = World()
+    await world.run("a", 1)
+    await world.create("a")
+    await world.events.stop_container(container_message("a"))
+    await world.events.remove_container(container_message("a"))
+    await world.end("a")
+
+    assert world.admission.told == [
+        ("add", "uid-a", "app", "a-app-0"),
+        ("remove", "a-app-0"),
+        ("release", "uid-a"),
+    ]
+
+
+async def test_chores_wait_for_an_admission_that_is_down() -> None:
+    world = World()
+    await world.run("a", 1)
+    await world.create("a")
+    world.admission.broken = NoAnswer("down")
+    running = asyncio.create_task(world.chores.run())
+    await asyncio.sleep(0.05)
+    world.admission.broken = None
+    async with asyncio.timeout(5):
+        await world.chores.idle.wait()
+    running.cancel()
+
+    assert world.admission.told == [("add", "uid-a", "app", "a-app-0")]
+
+
+async def test_an_update_keeps_the_place_and_brings_others_along() -> None:
+    world = World()
+    await world.run("own", 1)
+    await world.create("own")
+    await world.run("shared")
+    await world.create("shared")
+    world.books.recorded("uid-other", record(revision=9, app="2"))
+    response = await world.events.update_container(pod_message("own"), container_message("own"))
+
+    assert moves(response) == {"shared-app-0": "0-1", "own-app-0": "3"}
+    assert response.update[-1].container_id == "own-app-0"
+    assert response.update[-1].linux.resources.cpu.quota.value == -1
+
+
+async def test_a_stop_brings_changes_along() -> None:
+    world = World()
+    await world.run("a")
+    await world.create("a")
+    await world.run("b")
+    await world.create("b")
+    world.books.recorded("uid-other", record(revision=9, app="3"))
+    response = await world.events.stop_container(container_message("b"))
+
+    assert moves(response) == {"a-app-0": "0-2"}
+
+
+async def test_hugepages_are_limited_to_what_was_given() -> None:
+    world = World()
+    world.admission.hugepages = {"hugepages-2Mi": 4 << 20, "hugepages-1Gi": 1 << 30}
+    await world.run("a", 1)
+    response = await world.create("a")
+
+    limits = response.adjust.linux.resources.hugepage_limits
+    assert [(limit.page_size, limit.limit) for limit in limits] == [
+        ("1GB", 1 << 30),
+        ("2MB", 4 << 20),
+    ]
+
+
+def with_devices(world: World, **edits: Any) -> None:
+    world.admission.devices = frozenset({"app"})
+    for name, value in edits.items():
+        field = getattr(world.admission.edits, name)
+        if isinstance(value, dict):
+            field.update(value)
+        else:
+            for item in value:
+                if isinstance(item, str):
+                    field.append(item)
+                else:
+                    field.add(**item)
+
+
+async def test_devices_are_handed_out_in_host_mode() -> None:
+    world = World(inject_devices=True)
+    null = {"container_path": "/dev/x", "host_path": "/dev/null", "permissions": "rw"}
+    mount = {"container_path": "/lib/x", "host_path": "/opt/x", "read_only": True}
+    with_devices(
+        world, envs={"A": "1"}, annotations={"b": "2"}, device_nodes=[null], mounts=[mount]
+    )
+    await world.run("a", 1)
+    adjust = (await world.create("a")).adjust
+    (device,) = adjust.linux.devices
+
+    assert [(e.key, e.value) for e in adjust.env] == [("A", "1")]
+    assert dict(adjust.annotations) == {"b": "2"}
+    assert (device.path, device.type, device.major, device.minor) == ("/dev/x", "c", 1, 3)
+    assert device.file_mode.value & 0o666
+    assert [(m.destination, m.source, m.type, list(m.options)) for m in adjust.mounts] == [
+        ("/lib/x", "/opt/x", "bind", ["rbind", "rprivate", "ro"])
+    ]
+
+
+async def test_elsewhere_devices_are_left_to_whoever_has_them() -> None:
+    world = World()
+    with_devices(world, envs={"A": "1"})
+    await world.run("a", 1)
+
+    assert not (await world.create("a")).adjust.env
+
+
+@pytest.mark.parametrize(
+    ("host_path", "why"),
+    [
+        pytest.param("/dev/nothing-of-this-name", "No such file or directory", id="missing"),
+        pytest.param("/etc/hostname", "is no device node", id="a-file"),
+    ],
+)
+async def test_a_device_that_is_none(host_path: str, why: str) -> None:
+    world = World(inject_devices=True)
+    with_devices(world, device_nodes=[{"container_path": "/dev/x", "host_path": host_path}])
+    await world.run("a", 1)
+    failed = await refusal(world.create("a"))
+
+    assert failed.message == f"container app: device {host_path}: {why}"
+
+
+@pytest.mark.parametrize(
+    ("version", "handed_on"), [pytest.param("1.7.24", False), pytest.param("2.1.0", True)]
+)
+async def test_cdi_needs_a_runtime_that_takes_it(version: str, handed_on: bool) -> None:
+    world = World(inject_devices=True)
+    world.placing.runtime_is("containerd", version)
+    with_devices(world, cdi_devices=["vendor.com/x=1"])
+    await world.run("a", 1)
+    if handed_on:
+        adjust = (await world.create("a")).adjust
+        assert [device.name for device in adjust.CDI_devices] == ["vendor.com/x=1"]
+    else:
+        failed = await refusal(world.create("a"))
+        assert "vendor.com/x=1, which containerd 1.7.24 does not take" in failed.message
+
+
+async def test_a_container_does_not_start_without_its_devices() -> None:
+    """What takes longer than the runtime waits goes on, and the next try finds it done."""
+    world = World(inject_devices=True, request_timeout=0.1)
+    with_devices(world, envs={"A": "1"})
+    await world.run("a", 1)
+    world.admission.preparing = 0.3
+    failed = await refusal(world.create("a"))
+    await asyncio.sleep(0.3)
+    world.admission.preparing = 60
+    response = await world.create("a")
+    await world.placing.close()
+
+    assert failed.code is StatusCode.UNAVAILABLE
+    assert failed.message == "devices of container app are not ready: they are being made ready"
+    assert response.adjust.env[0].key == "A"
+
+
+async def test_who_ran_unpinned_is_told_of_at_the_first_sight() -> None:
+    world = World()
+    world.books.recorded("uid-own", record(app="3"))
+    updates = world.events.synchronize(
+        [pod_message("own"), pod_message("shared")],
+        [container_message("own"), container_message("shared")],
+    )
+
+    assert {u.container_id: u.linux.resources.cpu.cpus for u in updates} == {
+        "shared-app-0": "0-2",
+        "own-app-0": "3",
+    }
+    assert "unpinned_containers_total 2.0" in world.metrics.text()
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["run", "create", "stop", "end"]), st.integers(0, 5)),
+    max_size=40,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(STEPS, st.lists(st.integers(0, 2), min_size=6, max_size=6))
+def test_exclusive_cpus_are_nobody_elses_whatever_happens(
+    steps: list[tuple[str, int]], sizes: list[int]
+) -> None:
+    """A made-up kernel does what the runtime would be told, in its order; it is looked at after."""
+    asyncio.run(play(steps, sizes))
+
+
+async def play(steps: list[tuple[str, int]], sizes: list[int]) -> None:
+    world = World()
+    kernel: dict[str, CpuSet] = {}
+    exclusive: set[str] = set()
+    up: set[int] = set()
+
+    def apply(updates: Any) -> None:
+        for update in updates:
+            if update.container_id in kernel:
+                kernel[update.container_id] = CpuSet.parse(update.linux.resources.cpu.cpus)
+
+    for step, number in steps:
+        pod, name = f"p{number}", f"p{number}-app-0"
+        if step == "run" and number not in up:
+            try:
+                await world.run(pod, sizes[number])
+                up.add(number)
+            except CallFailed:
+                await world.end(pod)
+        elif step == "create" and number in up and name not in kernel:
+            response = await world.create(pod)
+            apply(response.update)
+            kernel[name] = CpuSet.parse(response.adjust.linux.resources.cpu.cpus)
+            if sizes[number]:
+                exclusive.add(name)
+        elif step == "stop" and name in kernel:
+            del kernel[name]
+            exclusive.discard(name)
+            apply((await world.events.stop_container(container_message(pod))).update)
+        elif step == "end" and number in up:
+            kernel.pop(name, None)
+            exclusive.discard(name)
+            up.discard(number)
+            await world.end(pod)
+        for own in exclusive:
+            assert len(kernel[own]) == sizes[int(own[1])]
+            for other, cpus in kernel.items():
+                assert other == own or cpus.isdisjoint(kernel[own]), (step, own, other)
+
+
+async def test_a_missing_host_root_is_looked_below(tmp_path: Path) -> None:
+    world = World(inject_devices=True, host_root=tmp_path)
+    with_devices(world, device_nodes=[{"container_path": "/dev/x", "host_path": "/dev/null"}])
+    await world.run("a", 1)
+
+    assert "device /dev/null" in (await refusal(world.create("a"))).message
