@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from numalign.kube.core.v1 import core_pb2
 from numalign_client.provider.amounts import whole_pod
-from numalign_client.provider.base import Grant, Hints, not_served
+from numalign_client.provider.base import Grant, Hints, not_served, refuse_taken
 from numalign_client.provider.books import Books
 from numalign_client.provider.registration import Registrar
 from numalign_client.provider.server import ProviderServer
@@ -56,6 +56,14 @@ class AsyncHintProvider(ABC):
     async def committed(self, pod_uid: str) -> None:  # noqa: B027 - for authors who need it
         """The pod is admitted with what it was given. May be called again after a restart."""
 
+    async def take_back(self, pod_uid: str, resource: str, ids: Sequence[str]) -> None:
+        """The books have lost these ids of a pod that still has them: it holds them again.
+
+        Raises CannotAllocate if it cannot have them any more. By default it can, unless another
+        pod was given one of them since. `committed` follows.
+        """
+        refuse_taken(self._bound(), pod_uid, resource, ids)
+
     async def pod_hints(self, pod: core_pb2.Pod) -> Hints | None:
         """Where the request of the whole pod could go (scope `pod`).
 
@@ -66,13 +74,16 @@ class AsyncHintProvider(ABC):
 
     def taken(self, resource: str) -> frozenset[str]:
         """Ids of a resource that anybody holds, the admission in hand included."""
-        if self._books is None:
-            raise not_served(self.name)
-        return self._books.taken(resource)
+        return self._bound().taken(resource)
 
     def bind(self, books: Books) -> None:
         """Give the provider its books; called by whoever serves it."""
         self._books = books
+
+    def _bound(self) -> Books:
+        if self._books is None:
+            raise not_served(self.name)
+        return self._books
 
 
 class OnEventLoop:
@@ -117,6 +128,10 @@ class OnEventLoop:
     def committed(self, pod_uid: str) -> None:
         """The pod is admitted."""
         self._wait(self._provider.committed(pod_uid))
+
+    def take_back(self, pod_uid: str, resource: str, ids: Sequence[str]) -> None:
+        """The pod holds these ids again."""
+        self._wait(self._provider.take_back(pod_uid, resource, ids))
 
     def _wait(self, answer: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(answer, self._loop).result()

@@ -88,6 +88,14 @@ class SimpleHintProvider(ABC):
     def committed(self, pod_uid: str) -> None:  # noqa: B027 - for authors who need it
         """The pod is admitted with what it was given. May be called again after a restart."""
 
+    def take_back(self, pod_uid: str, resource: str, ids: Sequence[str]) -> None:
+        """The books have lost these ids of a pod that still has them: it holds them again.
+
+        Raises CannotAllocate if it cannot have them any more. By default it can, unless another
+        pod was given one of them since. `committed` follows.
+        """
+        refuse_taken(self._bound(), pod_uid, resource, ids)
+
     def pod_hints(self, pod: core_pb2.Pod) -> Hints | None:
         """Where the request of the whole pod could go (scope `pod`).
 
@@ -140,6 +148,16 @@ class ServedProvider(Protocol):
 
     def committed(self, pod_uid: str) -> None:
         """See SimpleHintProvider."""
+
+    def take_back(self, pod_uid: str, resource: str, ids: Sequence[str]) -> None:
+        """See SimpleHintProvider."""
+
+
+def refuse_taken(books: Books, pod_uid: str, resource: str, ids: Sequence[str]) -> None:
+    """Raise CannotAllocate naming those of the ids that another pod holds."""
+    others = sorted(books.taken(resource, besides=pod_uid).intersection(ids))
+    if others:
+        raise CannotAllocate(f"{resource} {', '.join(others)} held by another pod")
 
 
 def not_served(name: str) -> RuntimeError:

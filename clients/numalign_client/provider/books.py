@@ -5,7 +5,7 @@ Manager has recorded it. One admission is open at a time. Invariants:
 
 - what is tentative is on no disk, and gone when another admission opens;
 - after a start with prepared parts nothing is decided until `reconcile` has said which of
-  them were committed; the others are dropped.
+  them were committed; the others are dropped, unless the record of that is lost.
 
 Not safe for several threads by itself: the servicer holds `lock` around every use.
 """
@@ -13,7 +13,7 @@ Not safe for several threads by itself: the servicer holds `lock` around every u
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from numalign.v1 import types_pb2 as pb
@@ -36,8 +36,13 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """What a picture changed: pods whose parts became final, pods that hold nothing any more."""
+    """What a picture changes.
 
+    `final` are the prepared parts that stand, `committed` their pods, `released` the pods that
+    hold nothing any more.
+    """
+
+    final: frozenset[str]
     committed: tuple[str, ...]
     released: tuple[str, ...]
 
@@ -61,11 +66,15 @@ class Books:
                 self._final[stored.pod_uid] = containers
         self.in_doubt = bool(self._prepared)
 
-    def taken(self, resource: str) -> frozenset[str]:
-        """Ids of a resource that anybody holds, the open admission included."""
+    def taken(self, resource: str, *, besides: str | None = None) -> frozenset[str]:
+        """Ids of a resource that anybody holds, the open admission included.
+
+        What a pod of the UID `besides` holds does not count.
+        """
         return frozenset(
             i
-            for containers in self._all()
+            for uid, containers in self._by_pod()
+            if uid != besides
             for held in containers.values()
             for device in held.devices
             if device.resource == resource
@@ -161,27 +170,44 @@ class Books:
         self._final[pod_uid] = kept
         self._note()
 
-    def outcome(
-        self, active: Collection[str], committed: Collection[str], *, ready: bool
-    ) -> Reconciled:
-        """What a picture is going to change, without changing it yet."""
-        final = [p.pod_uid for i, p in self._prepared.items() if i in committed]
-        held = self.pods()
-        lasting = {*self._final, *final}
-        gone = held - lasting
-        if ready:
-            gone |= lasting - set(active)
-        return Reconciled(committed=tuple(sorted(set(final) - gone)), released=tuple(sorted(gone)))
+    def take_back(self, pod_uid: str, held: pb.ContainerAllocation) -> None:
+        """A container holds again what these books have lost, for good."""
+        containers = {**self._final.get(pod_uid, {}), held.container: held}
+        self._store.put(StoredPart(pod_uid, "", tuple(containers.values())))
+        self._final[pod_uid] = containers
+        self._note()
 
-    def reconcile(self, committed: Collection[str], released: Iterable[str]) -> None:
-        """Settle every prepared part, and take back what `released` pods hold."""
+    def outcome(
+        self,
+        active: Collection[str],
+        committed: Collection[str],
+        *,
+        ready: bool,
+        record_lost: bool,
+    ) -> Reconciled:
+        """What a picture is going to change, without changing it yet.
+
+        With `record_lost` nobody knows what was committed, so all that is prepared stands.
+        """
+        final = frozenset(i for i in self._prepared if record_lost or i in committed)
+        pods = {self._prepared[i].pod_uid for i in final}
+        lasting = pods.union(self._final)
+        gone = self.pods() - lasting
+        if ready:
+            gone |= lasting.difference(active)
+        return Reconciled(
+            final=final, committed=tuple(sorted(pods - gone)), released=tuple(sorted(gone))
+        )
+
+    def reconcile(self, outcome: Reconciled) -> None:
+        """Settle every prepared part, and take back what released pods hold."""
         self._tentative = None
         for admission_id in tuple(self._prepared):
-            if admission_id in committed:
+            if admission_id in outcome.final:
                 self.commit(admission_id)
             else:
                 self.abort(admission_id)
-        for pod_uid in released:
+        for pod_uid in outcome.released:
             self.release(pod_uid)
         self.in_doubt = False
 
@@ -196,10 +222,6 @@ class Books:
             yield part.pod_uid, part.containers
         if self._tentative is not None:
             yield self._tentative[1].pod_uid, self._tentative[1].containers
-
-    def _all(self) -> Iterator[Containers]:
-        for _, containers in self._by_pod():
-            yield containers
 
     def _note(self) -> None:
         self.revision += 1

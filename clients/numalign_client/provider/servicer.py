@@ -202,20 +202,26 @@ class HintProviderServicer(hp_grpc.HintProviderServicer):
     ) -> hp.HintProviderReconcileResponse:
         """The Topology Manager's picture."""
         active = {pod.pod_uid for pod in request.active_pods}
-        committed = set(request.committed_admission_ids)
         with self._books.lock:
-            outcome = self._books.outcome(active, committed, ready=request.sources_ready)
+            outcome = self._books.outcome(
+                active,
+                request.committed_admission_ids,
+                ready=request.sources_ready,
+                record_lost=request.record_lost,
+            )
             for pod_uid in outcome.released:
                 self._provider.release(pod_uid)
-            self._books.reconcile(committed, outcome.released)
+            self._books.reconcile(outcome)
             for pod_uid in outcome.committed:
                 self._provider.committed(pod_uid)
-            unknown = sorted(active - self._books.pods())
-        return hp.HintProviderReconcileResponse(
-            instance_id=self._instance_id,
-            released_pod_uids=outcome.released,
-            unknown_pod_uids=unknown,
-        )
+            lost = [each for pod in request.recorded_pods for each in self._taken_back(pod)]
+            return hp.HintProviderReconcileResponse(
+                instance_id=self._instance_id,
+                released_pod_uids=outcome.released,
+                unknown_pod_uids=sorted(active - self._books.pods()),
+                holdings=self._holdings() if request.with_holdings else None,
+                lost=lost,
+            )
 
     def GetState(self, request: hp.GetStateRequest, context: Context) -> hp.GetStateResponse:
         """The revision of the books; a third party has no typed books."""
@@ -242,6 +248,38 @@ class HintProviderServicer(hp_grpc.HintProviderServicer):
                     revision=sent,
                     resources=self._provider.resources,
                 )
+
+    def _taken_back(self, recorded: hp.RecordedPod) -> Iterator[hp.LostAllocation]:
+        """Give a pod back what the record says it was given here; what it cannot have."""
+        held = {each.container for each in self._books.holds(recorded.pod_uid)}
+        held.update(recorded.finished_containers)
+        anything = False
+        for given in recorded.allocations:
+            devices = [d for d in given.devices if d.provider == self._provider.name]
+            name = given.container
+            if not devices or name in held:
+                continue
+            try:
+                for device in devices:
+                    self._provider.take_back(recorded.pod_uid, device.resource, tuple(device.ids))
+            except CannotAllocate as error:
+                yield hp.LostAllocation(
+                    pod_uid=recorded.pod_uid, container=name, message=str(error)
+                )
+            else:
+                again = pb.ContainerAllocation(container=name, devices=devices)
+                self._books.take_back(recorded.pod_uid, again)
+                anything = True
+        if anything:
+            self._provider.committed(recorded.pod_uid)
+
+    def _holdings(self) -> hp.PodHoldings:
+        return hp.PodHoldings(
+            pods=[
+                hp.PodHolding(pod_uid=uid, allocations=self._books.holds(uid))
+                for uid in sorted(self._books.pods())
+            ]
+        )
 
     def _take(
         self, pod: core_pb2.Pod, containers: list[core_pb2.Container], nodes: frozenset[int] | None

@@ -14,6 +14,7 @@ from typing import Generic, Protocol, TypeVar
 from numalign.model.ids import PodUid
 from numalign.model.pod import Pod
 from numalign.provider.engine import Engine, Sources
+from numalign.provider.phases import ended
 
 S = TypeVar("S")
 
@@ -77,9 +78,7 @@ class EagerCleanup(Generic[S]):
     ) -> tuple[S, tuple[PodUid, ...]]:
         """Free every pod that is not in the picture, once the picture is complete."""
         self._sources = Sources(running=running)
-        if not ready:
-            return state, ()
-        gone = tuple(sorted(self._engine.pods(state) - active.keys()))
+        gone = ended(self._engine.pods(state), active, complete=ready)
         for pod_uid in gone:
             state = self._engine.release(state, pod_uid)
         return state, gone

@@ -76,7 +76,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """What the record says that a pod was given, with the parts of every provider.
+    """What the record says that a pod was given by this provider.
 
     `holdings` stand in the order in which they are to be taken back; `finished` names init
     containers that have ended. `pod` is given where it is to be said what it does not hold.

@@ -30,7 +30,7 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Generic, Self, TypeVar
@@ -201,3 +201,10 @@ def stands(
     agent has said what there is, one that holds too little could not be given it back.
     """
     return record_lost or admission_id in committed
+
+
+def ended(
+    held: frozenset[PodUid], active: Iterable[PodUid], *, complete: bool
+) -> tuple[PodUid, ...]:
+    """The pods that hold something and have ended: none before the picture is `complete`."""
+    return tuple(sorted(held.difference(active))) if complete else ()

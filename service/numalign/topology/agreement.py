@@ -6,27 +6,39 @@ from who asks and who writes, so that it is a function over messages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Collection, Iterable
 
 from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import types_pb2 as pb
 
-Elsewhere = Callable[[str], bool]
-"""Whether a device resource is served by a provider that does not tell its books."""
+DEVICES = "device"
+"""The built-in provider of devices. Those of third parties bear the name of their provider."""
 
 
-def shown_by(
-    provider: str, allocation: pb.ContainerAllocation, elsewhere: Elsewhere
-) -> pb.ContainerAllocation:
-    """The part of `allocation` that is in the books of the built-in provider of that name."""
+def giver_of(device: pb.DeviceAllocation) -> str:
+    """Name of the provider that gave devices."""
+    return device.provider or DEVICES
+
+
+def shown_by(provider: str, allocation: pb.ContainerAllocation) -> pb.ContainerAllocation:
+    """The part of `allocation` that is in the books of the provider of that name."""
     part = pb.ContainerAllocation(container=allocation.container)
     if provider == "cpu":
         part.cpus = allocation.cpus
     elif provider == "memory":
         part.memory.extend(allocation.memory)
-    elif provider == "device":
-        part.devices.extend(d for d in allocation.devices if not elsewhere(d.resource))
+    else:
+        part.devices.extend(d for d in allocation.devices if giver_of(d) == provider)
     return part
+
+
+def whole_shown_by(provider: str, allocation: pb.PodAllocation) -> pb.PodAllocation:
+    """The part of what a pod holds as a whole that is in that provider's books."""
+    if provider == "cpu":
+        return pb.PodAllocation(cpus=allocation.cpus)
+    if provider == "memory":
+        return pb.PodAllocation(memory=allocation.memory)
+    return pb.PodAllocation()
 
 
 def agrees(
@@ -34,7 +46,6 @@ def agrees(
     record: pb.AdmissionRecord,
     holding: hp.PodHolding,
     finished: frozenset[str],
-    elsewhere: Elsewhere,
 ) -> bool:
     """Whether the provider holds for the pod just what is recorded.
 
@@ -42,7 +53,7 @@ def agrees(
     """
     held = {each.container: each for each in holding.allocations}
     for recorded in record.allocations:
-        part = shown_by(provider, recorded, elsewhere)
+        part = shown_by(provider, recorded)
         now = held.pop(recorded.container, pb.ContainerAllocation())
         if part != _with_name(now, recorded.container) and not (
             _is_empty(now) and (recorded.container in finished or _is_empty(part))
@@ -50,7 +61,9 @@ def agrees(
             return False
     if any(not _is_empty(rest) for rest in held.values()):
         return False
-    return _whole(provider, record.pod_allocation) == _whole(provider, holding.pod_allocation)
+    return whole_shown_by(provider, record.pod_allocation) == whole_shown_by(
+        provider, holding.pod_allocation
+    )
 
 
 def followed(
@@ -59,7 +72,6 @@ def followed(
     holding: hp.PodHolding,
     lost: Iterable[hp.LostAllocation],
     finished: frozenset[str],
-    elsewhere: Elsewhere,
 ) -> pb.AdmissionRecord:
     """The record as the provider's books have it, with a problem for everything that was lost.
 
@@ -71,21 +83,41 @@ def followed(
     held = {each.container: each for each in holding.allocations}
     for allocation in changed.allocations:
         now = _with_name(held.pop(allocation.container, None), allocation.container)
-        before = shown_by(provider, allocation, elsewhere)
+        before = shown_by(provider, allocation)
         if before == now:
             continue
         if not _is_empty(before) and allocation.container not in finished:
             reasons.setdefault(allocation.container, _change(before, now))
-        _replace(provider, allocation, now, elsewhere)
+        _replace(provider, allocation, now)
     changed.allocations.extend(rest for rest in held.values() if not _is_empty(rest))
-    before_whole = _whole(provider, record.pod_allocation)
-    now_whole = _whole(provider, holding.pod_allocation)
+    before_whole = whole_shown_by(provider, record.pod_allocation)
+    now_whole = whole_shown_by(provider, holding.pod_allocation)
     if before_whole != now_whole:
         if before_whole != pb.PodAllocation():
             reasons.setdefault("", "what the pod held as a whole is not held any more")
         _replace_whole(provider, changed, now_whole)
     for container, message in reasons.items():
         add_problem(changed, provider, container, message)
+    return changed
+
+
+def holding_now(
+    provider: str,
+    record: pb.AdmissionRecord,
+    held: Iterable[pb.ContainerAllocation],
+    containers: Collection[str],
+) -> pb.AdmissionRecord:
+    """The record with what the provider says that these containers hold, be it more or less.
+
+    For what was asked for: nothing was lost, so there is no problem.
+    """
+    changed = pb.AdmissionRecord()
+    changed.CopyFrom(record)
+    told = {each.container: each for each in held}
+    for allocation in changed.allocations:
+        if allocation.container in containers:
+            now = _with_name(told.get(allocation.container), allocation.container)
+            _replace(provider, allocation, now)
     return changed
 
 
@@ -126,10 +158,7 @@ def _text(allocation: pb.ContainerAllocation) -> str:
 
 
 def _replace(
-    provider: str,
-    allocation: pb.ContainerAllocation,
-    now: pb.ContainerAllocation,
-    elsewhere: Elsewhere,
+    provider: str, allocation: pb.ContainerAllocation, now: pb.ContainerAllocation
 ) -> None:
     if provider == "cpu":
         allocation.cpus = now.cpus
@@ -137,17 +166,13 @@ def _replace(
         del allocation.memory[:]
         allocation.memory.extend(now.memory)
     else:
-        kept = [device for device in allocation.devices if elsewhere(device.resource)]
+        kept = [device for device in allocation.devices if giver_of(device) != provider]
         del allocation.devices[:]
-        allocation.devices.extend((*now.devices, *kept))
+        allocation.devices.extend(sorted((*kept, *now.devices), key=_builtin_first))
 
 
-def _whole(provider: str, allocation: pb.PodAllocation) -> pb.PodAllocation:
-    if provider == "cpu":
-        return pb.PodAllocation(cpus=allocation.cpus)
-    if provider == "memory":
-        return pb.PodAllocation(memory=allocation.memory)
-    return pb.PodAllocation()
+def _builtin_first(device: pb.DeviceAllocation) -> bool:
+    return giver_of(device) != DEVICES
 
 
 def _replace_whole(provider: str, record: pb.AdmissionRecord, now: pb.PodAllocation) -> None:

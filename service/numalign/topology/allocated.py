@@ -5,7 +5,7 @@ Separate from deciding and recording: these are functions over messages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from numalign.kube.core.v1 import core_pb2
 from numalign.kube.pod_decode import parse_pod
@@ -13,7 +13,7 @@ from numalign.model.feature_gates import FeatureGates
 from numalign.model.pod import Pod, Resources
 from numalign.model.pod_change import is_resizable
 from numalign.model.quantity import Quantity
-from numalign.topology.agreement import Elsewhere
+from numalign.topology.agreement import giver_of
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
 
@@ -79,24 +79,19 @@ def changed_image_or_claims(before: bytes, after: bytes) -> str | None:
 def keep_what_was_not_asked(
     allocations: Iterable[pb.ContainerAllocation],
     before: pb.AdmissionRecord,
-    left_out: Elsewhere,
+    left_out: Collection[str],
 ) -> None:
     """Complete what containers hold after a resize by what nobody was asked about.
 
-    That is the devices of providers that were left out, and the affinity of containers that
-    were not judged again.
+    That is the devices of the providers of the names `left_out`, and the affinity of containers
+    that were not judged again.
     """
     known = {allocation.container: allocation for allocation in before.allocations}
     for allocation in allocations:
         held = known.get(allocation.container)
         if held is None:
             continue
-        given = {device.resource for device in allocation.devices}
-        allocation.devices.extend(
-            device
-            for device in held.devices
-            if left_out(device.resource) and device.resource not in given
-        )
+        allocation.devices.extend(device for device in held.devices if giver_of(device) in left_out)
         if held.HasField("affinity") and not allocation.HasField("affinity"):
             allocation.affinity.CopyFrom(held.affinity)
 

@@ -7,18 +7,20 @@ collected for one container, and what finished containers held is given back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from numalign.errors import FieldViolation, InvalidInput, NotPrepared
 from numalign.model.hint import NO_HINT
 from numalign.model.ids import PodUid
 from numalign.provider.hint_messages import hint_to_message
 from numalign.store.carried import carried_through
+from numalign.topology.agreement import holding_now
 from numalign.topology.hint_store import HintStore
 from numalign.topology.pre_start import pre_start
-from numalign.topology.provider_handle import ProviderHandle
+from numalign.topology.provider_handle import ProviderDown, ProviderHandle
 from numalign.topology.records import Admitted, Records
 from numalign.topology.registry import Introduce, ProviderRegistry
 from numalign.topology.turnstile import Turnstile
@@ -27,6 +29,14 @@ from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import types_pb2 as pb
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Parts(Generic[T]):
+    """What each provider that is there answered, and what went wrong with the others."""
+
+    answers: list[tuple[ProviderHandle, T]]
+    failures: list[tuple[ProviderHandle, BaseException]]
 
 
 class ContainerLife:
@@ -86,12 +96,15 @@ class ContainerLife:
         if hint != NO_HINT:
             request.affinity.CopyFrom(hint_to_message(hint))
         parts = await self._each(lambda h: h.stub.PrepareContainer(request, timeout=h.timeout))
-        if any(part.newly_allocated for _, part in parts):
-            held = _without_holdings(admitted, container)
-            for _, part in parts:
-                held[container].MergeFrom(part.allocation)
-            await self._record(admitted, held)
-        return parts
+        record = admitted.message
+        for handle, part in parts.answers:
+            if part.newly_allocated:
+                held = handle.signed((part.allocation,))
+                record = holding_now(handle.name, record, held, (container,))
+        await self._record(admitted, record)
+        for _, error in parts.failures:
+            raise error
+        return parts.answers
 
     async def _add(self, admitted: Admitted, container: str, container_id: str) -> None:
         self._hints.add_container(container_id, admitted.pod_uid, container)
@@ -100,42 +113,32 @@ class ContainerLife:
             pod=admitted.pod, container=container, container_id=container_id
         )
         parts = await self._each(lambda h: h.stub.AddContainer(request, timeout=h.timeout))
-        held = _without_holdings(admitted)
-        for _, part in parts:
-            for allocation in part.allocations:
-                held[allocation.container].MergeFrom(allocation)
-        await self._record(admitted, held)
+        record = admitted.message
+        names = [allocation.container for allocation in record.allocations]
+        for handle, part in parts.answers:
+            record = holding_now(handle.name, record, handle.signed(part.allocations), names)
+        await self._record(admitted, record)
+        # Who did not answer is met again before anything is decided, and the record follows then.
+        for handle, error in parts.failures:
+            if not (handle.may_be_ignored and isinstance(error, ProviderDown)):
+                raise error
 
-    async def _record(self, admitted: Admitted, held: Mapping[str, pb.ContainerAllocation]) -> None:
-        """Have the record say that the pod's containers hold `held`, if it does not."""
-        changed = pb.AdmissionRecord()
-        changed.CopyFrom(admitted.message)
-        del changed.allocations[:]
-        changed.allocations.extend(held.values())
-        if changed != admitted.message:
-            await self._records.change(Admitted(admitted.admission_id, admitted.pod, changed))
+    async def _record(self, admitted: Admitted, record: pb.AdmissionRecord) -> None:
+        if record != admitted.message:
+            await self._records.change(Admitted(admitted.admission_id, admitted.pod, record))
 
-    async def _each(
-        self, call: Callable[[ProviderHandle], Awaitable[T]]
-    ) -> list[tuple[ProviderHandle, T]]:
+    async def _each(self, call: Callable[[ProviderHandle], Awaitable[T]]) -> _Parts[T]:
         handles = [handle for handle in self._registry.handles if handle.instance_id]
-        answers = await asyncio.gather(*(h.call(partial(call, h)) for h in handles))
-        return list(zip(handles, answers, strict=True))
-
-
-def _without_holdings(
-    admitted: Admitted, only: str | None = None
-) -> dict[str, pb.ContainerAllocation]:
-    """The recorded containers without what they hold, all of them or `only` one so."""
-    held: dict[str, pb.ContainerAllocation] = {}
-    for recorded in admitted.message.allocations:
-        held[recorded.container] = recorded
-        if only is None or recorded.container == only:
-            bare = pb.ContainerAllocation(container=recorded.container)
-            if recorded.HasField("affinity"):
-                bare.affinity.CopyFrom(recorded.affinity)
-            held[recorded.container] = bare
-    return held
+        outcomes = await asyncio.gather(
+            *(handle.call(partial(call, handle)) for handle in handles), return_exceptions=True
+        )
+        parts = _Parts[T]([], [])
+        for handle, outcome in zip(handles, outcomes, strict=True):
+            if isinstance(outcome, BaseException):
+                parts.failures.append((handle, outcome))
+            else:
+                parts.answers.append((handle, outcome))
+        return parts
 
 
 def _require_container(admitted: Admitted, container: str) -> None:

@@ -30,9 +30,10 @@ from numalign.topology.allocated import (
 )
 from numalign.topology.fanout import Fanout
 from numalign.topology.hint_store import HintStore
+from numalign.topology.lost_parts import LostParts
 from numalign.topology.messages import containers_to_messages
 from numalign.topology.picture import Picture
-from numalign.topology.provider_handle import ProviderFault, bound, served_by
+from numalign.topology.provider_handle import ProviderFault, bound
 from numalign.topology.reasons import unexpected_rejection
 from numalign.topology.records import Admitted, Records
 from numalign.topology.registry import ProviderRegistry, all_delivered
@@ -112,6 +113,7 @@ class Decider:
         picture: Picture,
         registry: ProviderRegistry,
         strategies: TopologyStrategies,
+        lost: LostParts,
     ) -> None:
         self.parts = parts
         self.remembered = Remembered()
@@ -120,6 +122,7 @@ class Decider:
         self._picture = picture
         self._registry = registry
         self._strategies = strategies
+        self._lost = lost
 
     async def decide(
         self, call: AdmitCall, admission_id: AdmissionId, resized: Resized | None = None
@@ -154,6 +157,8 @@ class Decider:
                     keeps_nothing=True,
                     retry_after=deferred.retry_after,
                 )
+            if result.admitted:
+                self._refuse_what_others_have(call.pod, fanout)
             response = await self._answer(call, result, fanout, resized)
         except BaseException:
             await carried_through(self._abort(call, fanout, admission_id, hp.LEFTOVERS_DROP))
@@ -165,6 +170,11 @@ class Decider:
             await carried_through(self._refuse(call, fanout, admission_id, result, resized))
         response.revision = self._records.revision
         return response, result
+
+    def _refuse_what_others_have(self, pod: Pod, fanout: Fanout) -> None:
+        for handle in fanout.handles:
+            if not handle.built_in:
+                self._lost.refuse(handle.name, pod.uid, fanout.devices_of(handle))
 
     async def _answer(
         self, call: AdmitCall, result: ScopeResult, fanout: Fanout, resized: Resized | None
@@ -184,7 +194,8 @@ class Decider:
             response.pod_allocation.CopyFrom(fanout.pod_allocation)
         if result.admitted and resized is not None:
             before = resized.before.message
-            keep_what_was_not_asked(response.allocations, before, served_by(fanout.left_out))
+            left_out = {handle.name for handle in fanout.left_out}
+            keep_what_was_not_asked(response.allocations, before, left_out)
             if self._stays(response, resized):
                 del response.allocations[:]
                 response.allocations.extend(before.allocations)

@@ -6,7 +6,7 @@ that was made, who was left out.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -66,6 +66,13 @@ class Fanout:
     def handles(self) -> tuple[ProviderHandle, ...]:
         """The providers that took part to the end."""
         return tuple(self._handles)
+
+    def devices_of(self, handle: ProviderHandle) -> Iterator[tuple[str, str]]:
+        """Each device that the provider gave the pod: its resource, and its id."""
+        for allocation in self._given.get(handle.name, ()):
+            for device in allocation.devices:
+                for name in device.ids:
+                    yield device.resource, name
 
     async def topology_hints(self, pod: Pod, container: Container) -> tuple[ProviderAnswer, ...]:
         """Hints for one container."""
@@ -221,7 +228,7 @@ class Fanout:
         if failure.HasField("deferral"):
             raise deferral_from_message(failure.deferral)
         self.plugin_calls.extend(response.plugin_calls)
-        self._given[handle.name] = tuple(response.allocations)
+        self._given[handle.name] = handle.signed(response.allocations)
         if response.HasField("failure"):
             return AllocationFailure(failure.message, failure.reason or None)
         return None

@@ -78,6 +78,7 @@ class TopologyManager:
             picture=picture,
             registry=registry,
             strategies=strategies,
+            lost=settlement.lost_parts,
         )
         self._resizing = Resizing(self._decider, settlement, pods, as_new=strategies.resizes_as_new)
         self.containers = ContainerLife(

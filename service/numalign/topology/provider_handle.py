@@ -121,6 +121,17 @@ class ProviderHandle:
         self.instance_id = info.instance_id
         return taken
 
+    def signed(
+        self, allocations: Iterable[pb.ContainerAllocation]
+    ) -> tuple[pb.ContainerAllocation, ...]:
+        """What the provider says that containers hold, third parties' devices under its name."""
+        told = tuple(allocations)
+        if not self.built_in:
+            for allocation in told:
+                for device in allocation.devices:
+                    device.provider = self.name
+        return told
+
     def deliver(self, outcome: Callable[[], Awaitable[object]]) -> None:
         """Send an outcome without waiting for it; `delivered` waits."""
         self._outcome = asyncio.ensure_future(self._deliver(outcome))
@@ -164,13 +175,6 @@ class ProviderHandle:
         self.last_error = f"{error.code().name}: {error.details()}"
         if error.code() != StatusCode.INVALID_ARGUMENT:
             self.instance_id = ""
-
-
-def served_by(handles: Iterable[ProviderHandle]) -> Callable[[str], bool]:
-    """Whether one of these providers serves a resource of that name."""
-    named = {resource for handle in handles for resource in handle.resources}
-    prefixes = tuple(resource[:-1] for resource in named if resource.endswith("*"))
-    return lambda resource: resource in named or resource.startswith(prefixes)
 
 
 def bound(

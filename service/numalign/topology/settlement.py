@@ -1,35 +1,36 @@
 """Bringing the record of admitted pods and the books of the providers to say the same.
 
 Whenever a provider answers for the first time, or has fitted its books to another machine or
-configuration, it is told the picture and tells what every pod holds. What it has lost it gets
-back from the record; what it cannot have, the record loses too, with a problem that names it.
-Where the record itself was lost, the pods that providers hold are kept, as strays, until an
-agent admits them again or has said that they are gone.
+configuration, it is told the picture and tells what every pod holds; then both do what
+`settling` says. A third party that does not tell is offered what it says it has no record of;
+where it does not take that back, the pod keeps it in the record, with a problem that names it,
+and no other pod is admitted with it.
 
 Separate from the manager, which decides on one pod at a time.
-
-Invariants: the record never says that a pod holds what a provider that has answered does not
-hold for it; a stray is released only over a complete list of an agent's pods.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 
 from numalign.errors import SpecChanged
 from numalign.model.ids import PodUid
 from numalign.model.pod import Pod
 from numalign.provider.pod_cache import PodCache
-from numalign.topology.agreement import Elsewhere, add_problem, agrees, followed
+from numalign.topology.agreement import add_problem, agrees, followed, shown_by
+from numalign.topology.lost_parts import LostParts, Part
 from numalign.topology.picture import Picture
-from numalign.topology.provider_handle import ProviderDown, ProviderHandle, served_by
+from numalign.topology.provider_handle import ProviderDown, ProviderHandle
+from numalign.topology.recorded_pods import batches, is_wide, recorded_pod
 from numalign.topology.records import Admitted, Records
+from numalign.topology.settling import differences, names_every_pod, told, unclaimed
 from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import types_pb2 as pb
 
-_BATCH_BYTES = 1 << 20
-"""How much of the record goes into one message; gRPC takes 4 MiB."""
+FORGOTTEN = "the provider has no record of it any more"
+"""Said of what a pod was given by a third party that has lost it and does not take it back."""
 
 _NOTHING = hp.PodHolding()
 
@@ -65,6 +66,7 @@ class Settlement:
         self._strays: dict[str, Holdings] = {}
         self._claims: dict[str, frozenset[PodUid]] = {}
         self._following = asyncio.Lock()
+        self.lost_parts = LostParts()
         self.config_generation = config_generation
 
     @property
@@ -94,31 +96,35 @@ class Settlement:
         """
         handles = tuple(others)
         taken = await handle.introduce(self._request())
-        if not self._trusted or not handle.built_in or not taken.HasField("holdings"):
+        if not self._trusted:
             return
         try:
-            await self._settle(handle, handles, taken)
+            if taken.HasField("holdings"):
+                await self._settle(handle, taken)
+            else:
+                await self._settle_untold(handle, taken)
+            await self._look_whether_whole(handles)
         except BaseException:
             # It knows the picture, but the record does not know it yet.
             handle.instance_id = ""
             raise
 
     async def _settle(
-        self,
-        handle: ProviderHandle,
-        handles: tuple[ProviderHandle, ...],
-        taken: hp.HintProviderReconcileResponse,
+        self, handle: ProviderHandle, taken: hp.HintProviderReconcileResponse
     ) -> None:
-        held = _by_pod(taken.holdings)
+        held = _by_pod(handle, taken)
         started = self._started()
-        elsewhere = served_by(handle for handle in handles if not handle.built_in)
-        wanting = sorted(self._wanting(handle.name, held, started, elsewhere), key=_is_wide)
+        found = differences(
+            self._by_uid(),
+            held,
+            partial(self._agrees, handle.name, started),
+            placed_before=self._placed_before,
+        )
+        wanting = self._to_give_back(handle.name, found.give_back, started)
         lost: dict[PodUid, list[hp.LostAllocation]] = {}
-        for batch in _batches(wanting):
-            request = self._request()
-            request.recorded_pods.extend(batch)
-            taken = await self._again(handle, request)
-            held = _by_pod(taken.holdings)
+        for batch in batches(wanting):
+            taken = await self._again(handle, batch)
+            held = _by_pod(handle, taken)
             for each in taken.lost:
                 lost.setdefault(PodUid(each.pod_uid), []).append(each)
         # Providers are introduced side by side, and each changes its part of a record.
@@ -132,15 +138,31 @@ class Settlement:
                     held.get(uid, _NOTHING),
                     lost.get(uid, ()),
                     frozenset(recorded.finished_containers),
-                    elsewhere,
                 )
-                if changed != admitted.message:
-                    after = Admitted(admitted.admission_id, admitted.pod, changed)
-                    await self._records.change(after)
-        self._strays[handle.name] = {
-            uid: holding for uid, holding in held.items() if self._records.get(uid) is None
-        }
-        await self._look_whether_whole(handles)
+                await self._change(admitted, changed)
+        self._strays[handle.name] = {uid: held[uid] for uid in found.strays}
+
+    async def _settle_untold(
+        self, handle: ProviderHandle, taken: hp.HintProviderReconcileResponse
+    ) -> None:
+        """Settle with a provider that says only of which pods it has no record."""
+        started = self._started()
+        forgotten = self._forgotten(handle, taken, started)
+        for batch in batches(self._to_give_back(handle.name, forgotten, started)):
+            taken = await self._again(handle, batch)
+        holders: dict[Part, PodUid] = {}
+        async with self._following:
+            for uid, parts in self._forgotten(handle, taken, started).items():
+                admitted = self._records.require(uid)
+                changed = pb.AdmissionRecord()
+                changed.CopyFrom(admitted.message)
+                for container, names in parts.items():
+                    holders.update(dict.fromkeys(names, uid))
+                    text = ", ".join(f"{resource} {name}" for resource, name in names)
+                    add_problem(changed, handle.name, container, f"{text}: {FORGOTTEN}")
+                await self._change(admitted, changed)
+        self.lost_parts.note(handle.name, holders)
+        self._strays[handle.name] = {}
 
     async def take_over(
         self, pod: Pod, data: bytes, handles: Iterable[ProviderHandle]
@@ -156,12 +178,10 @@ class Settlement:
         )
         known = {allocation.container: allocation for allocation in record.allocations}
         for handle in handles:
-            if not handle.built_in:
+            if handle.name not in self._strays:
                 continue
-            request = self._request()
-            request.recorded_pods.append(hp.RecordedPod(pod_uid=pod.uid, pod=data))
-            taken = await self._again(handle, request)
-            holding = _by_pod(taken.holdings).get(pod.uid, hp.PodHolding())
+            taken = await self._again(handle, [hp.RecordedPod(pod_uid=pod.uid, pod=data)])
+            holding = _by_pod(handle, taken).get(pod.uid, _NOTHING)
             for allocation in holding.allocations:
                 if allocation.container not in known:
                     raise _another(pod, allocation.container, "the pod has no such container")
@@ -179,14 +199,12 @@ class Settlement:
         None before its list is complete (`ready`), and none that another owner has named.
         """
         self._claims[owner] = frozenset(named)
-        if not ready:
-            return ()
-        claimed = frozenset().union(*self._claims.values())
-        return tuple(sorted(self.strays - claimed))
+        return unclaimed(self.strays, self._claims.values(), complete=ready)
 
     async def forget(self, pod_uids: Iterable[PodUid], handles: Iterable[ProviderHandle]) -> None:
         """These pods are strays no longer: they are recorded, or released."""
         gone = frozenset(pod_uids)
+        self.lost_parts.released(gone)
         if self.strays & gone:
             for name, held in self._strays.items():
                 self._strays[name] = {uid: h for uid, h in held.items() if uid not in gone}
@@ -197,44 +215,71 @@ class Settlement:
         return self._finished(admitted, self._started())
 
     def _request(self) -> hp.HintProviderReconcileRequest:
-        records = {a.pod_uid: a for a in self._records.all()}
-        active = self._picture.active
+        recorded = self._by_uid()
+        say = told(
+            {uid: admitted.admission_id for uid, admitted in recorded.items()},
+            self._picture.active,
+            sources_ready=self._picture.sources_ready,
+            whole=self._whole,
+        )
         return hp.HintProviderReconcileRequest(
             active_pods=[
-                hp.ActivePod(
-                    pod_uid=uid,
-                    containers=self._names(a),
-                )
-                for uid, a in records.items()
-                if uid in active
+                hp.ActivePod(pod_uid=uid, containers=self._names(recorded[uid]))
+                for uid in say.active
             ],
-            committed_admission_ids=[a.admission_id for a in records.values()],
-            sources_ready=self._picture.sources_ready and self._whole,
+            committed_admission_ids=say.committed,
+            sources_ready=say.complete,
             running_containers=self._picture.running,
-            record_lost=not self._whole,
+            record_lost=say.record_lost,
             with_holdings=self._trusted,
         )
 
-    def _wanting(
-        self, provider: str, held: Holdings, started: Started, elsewhere: Elsewhere
-    ) -> Iterator[hp.RecordedPod]:
-        """The pods that the provider holds other things for than recorded.
+    def _by_uid(self) -> dict[PodUid, Admitted]:
+        return {admitted.pod_uid: admitted for admitted in self._records.all()}
 
-        Also those that another configuration placed: they may lack what they would get now.
-        """
-        for admitted in self._records.all():
-            record = admitted.message
+    def _placed_before(self, admitted: Admitted) -> bool:
+        return admitted.message.config_generation != self.config_generation
+
+    def _agrees(
+        self, provider: str, started: Started, admitted: Admitted, holding: hp.PodHolding | None
+    ) -> bool:
+        finished = self._finished(admitted, started)
+        return agrees(provider, admitted.message, holding or _NOTHING, finished)
+
+    def _to_give_back(
+        self, provider: str, pods: Iterable[PodUid], started: Started
+    ) -> list[hp.RecordedPod]:
+        """The provider's part of these pods, those with memory over several nodes last."""
+        messages = []
+        for admitted in map(self._records.require, pods):
             finished = self._finished(admitted, started)
-            holding = held.get(admitted.pod_uid, _NOTHING)
-            placed_before = record.config_generation != self.config_generation
-            if placed_before or not agrees(provider, record, holding, finished, elsewhere):
-                yield hp.RecordedPod(
-                    pod_uid=record.pod_uid,
-                    allocations=_apps_first(record),
-                    pod_allocation=record.pod_allocation,
-                    finished_containers=sorted(finished),
-                    pod=admitted.pod if placed_before else b"",
-                )
+            with_pod = self._placed_before(admitted)
+            messages.append(recorded_pod(provider, admitted, finished, with_pod=with_pod))
+        return sorted(messages, key=is_wide)
+
+    def _forgotten(
+        self,
+        handle: ProviderHandle,
+        taken: hp.HintProviderReconcileResponse,
+        started: Started,
+    ) -> dict[PodUid, dict[str, list[Part]]]:
+        """What containers were given by the provider, of the pods that it has no record of."""
+        forgotten: dict[PodUid, dict[str, list[Part]]] = {}
+        for uid in map(PodUid, taken.unknown_pod_uids):
+            admitted = self._records.get(uid)
+            if admitted is None:
+                continue
+            finished = self._finished(admitted, started)
+            for allocation in admitted.message.allocations:
+                part = shown_by(handle.name, allocation)
+                names = [(device.resource, i) for device in part.devices for i in device.ids]
+                if names and allocation.container not in finished:
+                    forgotten.setdefault(uid, {})[allocation.container] = names
+        return forgotten
+
+    async def _change(self, admitted: Admitted, changed: pb.AdmissionRecord) -> None:
+        if changed != admitted.message:
+            await self._records.change(Admitted(admitted.admission_id, admitted.pod, changed))
 
     def _names(self, admitted: Admitted) -> list[str]:
         listed = admitted.message.containers
@@ -264,18 +309,22 @@ class Settlement:
         return frozenset(finished)
 
     async def _again(
-        self, handle: ProviderHandle, request: hp.HintProviderReconcileRequest
+        self, handle: ProviderHandle, recorded: Iterable[hp.RecordedPod]
     ) -> hp.HintProviderReconcileResponse:
+        """Tell a provider the picture once more, with pods that it is to take back."""
+        request = self._request()
+        request.recorded_pods.extend(recorded)
         taken = await handle.call(lambda: handle.stub.Reconcile(request, timeout=handle.timeout))
         if taken.instance_id != handle.instance_id:
             handle.instance_id = ""
             raise ProviderDown(handle.name, "restarted while it was told the picture")
         return taken
 
-    async def _look_whether_whole(self, handles: tuple[ProviderHandle, ...]) -> None:
-        if self._whole or self.strays:
+    async def _look_whether_whole(self, handles: Iterable[ProviderHandle]) -> None:
+        if self._whole:
             return
-        if all(handle.name in self._strays for handle in handles if handle.built_in):
+        needed = [handle.name for handle in handles if not handle.may_be_ignored]
+        if names_every_pod(self._strays, needed):
             await self._note_whole()
             self._whole = True
 
@@ -288,30 +337,7 @@ def _another(pod: Pod, container: str, message: str) -> SpecChanged:
     )
 
 
-def _by_pod(holdings: hp.PodHoldings) -> Holdings:
-    return {PodUid(holding.pod_uid): holding for holding in holdings.pods}
-
-
-def _apps_first(record: pb.AdmissionRecord) -> list[pb.ContainerAllocation]:
-    """What runs on comes before what has ended or will end."""
-    ending = {c.name for c in record.containers if c.kind == pb.CONTAINER_KIND_INIT}
-    return sorted(record.allocations, key=lambda allocation: allocation.container in ending)
-
-
-def _is_wide(recorded: hp.RecordedPod) -> bool:
-    """Whether the pod has memory over several nodes: it finds room where the others leave it."""
-    blocks = (*recorded.pod_allocation.memory, *(b for a in recorded.allocations for b in a.memory))
-    return any(len(block.numa_nodes) > 1 for block in blocks)
-
-
-def _batches(pods: Iterable[hp.RecordedPod]) -> Iterator[list[hp.RecordedPod]]:
-    batch: list[hp.RecordedPod] = []
-    size = 0
-    for pod in pods:
-        batch.append(pod)
-        size += pod.ByteSize()
-        if size >= _BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+def _by_pod(handle: ProviderHandle, taken: hp.HintProviderReconcileResponse) -> Holdings:
+    for holding in taken.holdings.pods:
+        handle.signed(holding.allocations)
+    return {PodUid(holding.pod_uid): holding for holding in taken.holdings.pods}

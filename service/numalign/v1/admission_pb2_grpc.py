@@ -170,7 +170,9 @@ class AdmissionServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AddContainer(self, request, context):
-        """A container is about to start: what finished init containers held is freed.
+        """A container is about to start: what finished init containers held is freed. A call that was
+        not answered, or with UNAVAILABLE, may have freed a part: it is to be made again, and made again
+        it frees nothing twice.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

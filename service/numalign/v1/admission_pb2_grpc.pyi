@@ -54,7 +54,10 @@ class AdmissionStub:
     PrepareContainer: _grpc.UnaryUnaryMultiCallable[_admission_pb2.PrepareContainerRequest, _admission_pb2.PrepareContainerResponse]
     """Says everything that is to be applied to a container before it starts."""
     AddContainer: _grpc.UnaryUnaryMultiCallable[_admission_pb2.AddContainerRequest, _admission_pb2.AddContainerResponse]
-    """A container is about to start: what finished init containers held is freed."""
+    """A container is about to start: what finished init containers held is freed. A call that was
+    not answered, or with UNAVAILABLE, may have freed a part: it is to be made again, and made again
+    it frees nothing twice.
+    """
     RemoveContainer: _grpc.UnaryUnaryMultiCallable[_admission_pb2.RemoveContainerRequest, _admission_pb2.RemoveContainerResponse]
     """A container is gone from the runtime. An unknown id is not an error."""
     ListAdmissions: _grpc.UnaryUnaryMultiCallable[_admission_pb2.ListAdmissionsRequest, _admission_pb2.ListAdmissionsResponse]
@@ -105,7 +108,10 @@ class AdmissionAsyncStub(AdmissionStub):
     PrepareContainer: _aio.UnaryUnaryMultiCallable[_admission_pb2.PrepareContainerRequest, _admission_pb2.PrepareContainerResponse]  # type: ignore[assignment]
     """Says everything that is to be applied to a container before it starts."""
     AddContainer: _aio.UnaryUnaryMultiCallable[_admission_pb2.AddContainerRequest, _admission_pb2.AddContainerResponse]  # type: ignore[assignment]
-    """A container is about to start: what finished init containers held is freed."""
+    """A container is about to start: what finished init containers held is freed. A call that was
+    not answered, or with UNAVAILABLE, may have freed a part: it is to be made again, and made again
+    it frees nothing twice.
+    """
     RemoveContainer: _aio.UnaryUnaryMultiCallable[_admission_pb2.RemoveContainerRequest, _admission_pb2.RemoveContainerResponse]  # type: ignore[assignment]
     """A container is gone from the runtime. An unknown id is not an error."""
     ListAdmissions: _aio.UnaryUnaryMultiCallable[_admission_pb2.ListAdmissionsRequest, _admission_pb2.ListAdmissionsResponse]  # type: ignore[assignment]
@@ -195,7 +201,10 @@ class AdmissionServicer(metaclass=_abc_1.ABCMeta):
         request: _admission_pb2.AddContainerRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_admission_pb2.AddContainerResponse, _abc.Awaitable[_admission_pb2.AddContainerResponse]]:
-        """A container is about to start: what finished init containers held is freed."""
+        """A container is about to start: what finished init containers held is freed. A call that was
+        not answered, or with UNAVAILABLE, may have freed a part: it is to be made again, and made again
+        it frees nothing twice.
+        """
 
     @_abc_1.abstractmethod
     def RemoveContainer(

@@ -1044,7 +1044,9 @@ class HintProviderReconcileRequest(_message.Message):
 
     @_builtins.property
     def recorded_pods(self) -> _containers.RepeatedCompositeFieldContainer[Global___RecordedPod]:
-        """What these pods were given and the provider has lost: it takes back what it can."""
+        """What these pods were given and the provider has lost: it takes back what it can. A provider that
+        does not tell its holdings says by unknown_pod_uids which of them it has still no record of.
+        """
 
     def __init__(
         self,
@@ -1067,7 +1069,7 @@ Global___HintProviderReconcileRequest: _TypeAlias = HintProviderReconcileRequest
 
 @_typing.final
 class RecordedPod(_message.Message):
-    """What the record says that a pod was given, by every provider."""
+    """What the record says that a pod was given by this provider."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

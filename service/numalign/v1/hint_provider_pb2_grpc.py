@@ -210,7 +210,7 @@ class HintProviderServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AddContainer(self, request, context):
-        """A container is about to start.
+        """A container is about to start. Asked again, nothing is freed twice.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -67,7 +67,7 @@ class HintProviderStub:
     PrepareContainer: _grpc.UnaryUnaryMultiCallable[_hint_provider_pb2.HintProviderPrepareContainerRequest, _hint_provider_pb2.HintProviderPrepareContainerResponse]
     """Says what is to be applied to a container before it starts."""
     AddContainer: _grpc.UnaryUnaryMultiCallable[_hint_provider_pb2.HintProviderAddContainerRequest, _hint_provider_pb2.HintProviderAddContainerResponse]
-    """A container is about to start."""
+    """A container is about to start. Asked again, nothing is freed twice."""
     RemoveContainer: _grpc.UnaryUnaryMultiCallable[_hint_provider_pb2.HintProviderRemoveContainerRequest, _hint_provider_pb2.HintProviderRemoveContainerResponse]
     """A container is gone."""
     Release: _grpc.UnaryUnaryMultiCallable[_hint_provider_pb2.HintProviderReleaseRequest, _hint_provider_pb2.HintProviderReleaseResponse]
@@ -118,7 +118,7 @@ class HintProviderAsyncStub(HintProviderStub):
     PrepareContainer: _aio.UnaryUnaryMultiCallable[_hint_provider_pb2.HintProviderPrepareContainerRequest, _hint_provider_pb2.HintProviderPrepareContainerResponse]  # type: ignore[assignment]
     """Says what is to be applied to a container before it starts."""
     AddContainer: _aio.UnaryUnaryMultiCallable[_hint_provider_pb2.HintProviderAddContainerRequest, _hint_provider_pb2.HintProviderAddContainerResponse]  # type: ignore[assignment]
-    """A container is about to start."""
+    """A container is about to start. Asked again, nothing is freed twice."""
     RemoveContainer: _aio.UnaryUnaryMultiCallable[_hint_provider_pb2.HintProviderRemoveContainerRequest, _hint_provider_pb2.HintProviderRemoveContainerResponse]  # type: ignore[assignment]
     """A container is gone."""
     Release: _aio.UnaryUnaryMultiCallable[_hint_provider_pb2.HintProviderReleaseRequest, _hint_provider_pb2.HintProviderReleaseResponse]  # type: ignore[assignment]
@@ -232,7 +232,7 @@ class HintProviderServicer(metaclass=_abc_1.ABCMeta):
         request: _hint_provider_pb2.HintProviderAddContainerRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_hint_provider_pb2.HintProviderAddContainerResponse, _abc.Awaitable[_hint_provider_pb2.HintProviderAddContainerResponse]]:
-        """A container is about to start."""
+        """A container is about to start. Asked again, nothing is freed twice."""
 
     @_abc_1.abstractmethod
     def RemoveContainer(

@@ -667,8 +667,11 @@ class DeviceAllocation(_message.Message):
     IDS_FIELD_NUMBER: _builtins.int
     BY_NUMA_NODE_FIELD_NUMBER: _builtins.int
     EDITS_FIELD_NUMBER: _builtins.int
+    PROVIDER_FIELD_NUMBER: _builtins.int
     resource: _builtins.str
     """Extended resource name."""
+    provider: _builtins.str
+    """Name of the third-party provider that gave them; empty: they are the device provider's."""
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Distinct device ids, ascending."""
@@ -688,10 +691,11 @@ class DeviceAllocation(_message.Message):
         ids: _abc.Iterable[_builtins.str] | None = ...,
         by_numa_node: _abc.Iterable[Global___NumaDevices] | None = ...,
         edits: Global___ContainerEdits | None = ...,
+        provider: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["edits", b"edits"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["by_numa_node", b"by_numa_node", "edits", b"edits", "ids", b"ids", "resource", b"resource"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["by_numa_node", b"by_numa_node", "edits", b"edits", "ids", b"ids", "provider", b"provider", "resource", b"resource"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

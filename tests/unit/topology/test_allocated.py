@@ -147,8 +147,8 @@ def test_images_and_claims(after: bytes, field: str | None) -> None:
     assert changed_image_or_claims(pod(container("c", "1", image="a")), after) == field
 
 
-def device(resource: str, *ids: str) -> pb.DeviceAllocation:
-    return pb.DeviceAllocation(resource=resource, ids=ids)
+def device(resource: str, *ids: str, provider: str = "") -> pb.DeviceAllocation:
+    return pb.DeviceAllocation(resource=resource, ids=ids, provider=provider)
 
 
 def test_devices_of_a_provider_that_was_left_out_stay() -> None:
@@ -157,7 +157,7 @@ def test_devices_of_a_provider_that_was_left_out_stay() -> None:
         allocations=[
             pb.ContainerAllocation(
                 container="c",
-                devices=[device("a", "1"), device("b", "2")],
+                devices=[device("a", "1"), device("b", "2", provider="third-party")],
                 affinity=pb.Hint(mask=1),
             ),
             pb.ContainerAllocation(container="gone"),
@@ -165,7 +165,7 @@ def test_devices_of_a_provider_that_was_left_out_stay() -> None:
     )
     allocations = [pb.ContainerAllocation(container="c", devices=[device("a", "3")])]
 
-    keep_what_was_not_asked(allocations, before, lambda resource: resource == "b")
+    keep_what_was_not_asked(allocations, before, {"third-party"})
 
     (kept,) = allocations
     assert [(d.resource, list(d.ids)) for d in kept.devices] == [("a", ["3"]), ("b", ["2"])]
