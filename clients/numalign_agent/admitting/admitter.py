@@ -92,6 +92,7 @@ class Admitter:
     def forget(self, uid: str) -> None:
         """A pod is gone: a decision that is under way is discarded, what it gave released."""
         self._waiting = self._waiting.without(uid)
+        self._ranks.pop(uid, None)
         self._changed()
 
     def wake(self, uid: str) -> None:
@@ -228,6 +229,7 @@ class Admitter:
         self._metrics.histogram(ADMISSION_SECONDS).observe(self._now() - entry.since)
         if answer.verdict == pb.VERDICT_ADMITTED:
             self._admitted.add(entry.uid)
+            self._ranks.setdefault(entry.uid, max(self._ranks.values(), default=0) + 1)
             self._effects.admitted(pod, asked, answer)
         else:
             self._effects.rejected(pod, answer.reason, answer.message)

@@ -104,6 +104,11 @@ class AdmissionCalls:
         self._saw(answer.revision)
         return answer
 
+    async def begin_anew(self) -> None:
+        """Admission counts revisions from another beginning: it has lost its record."""
+        self.revision = 0
+        await self.admissions()
+
     async def prepare(self, pod_uid: str, container: str) -> ad.PrepareContainerResponse:
         """What is to be applied to a container before it starts."""
         return await self.client.prepare_container(pod_uid, container, timeout=CALL_SECONDS)

@@ -53,9 +53,19 @@ class Reconciler:
                     await self._wanted.wait()
             self._wanted.clear()
             try:
-                await self.reconcile()
+                await self._reconcile_or_begin_anew()
             except AdmissionError as error:
                 _log.warning("not reconciled", code=error.code.name, error=error.message)
+
+    async def _reconcile_or_begin_anew(self) -> None:
+        try:
+            await self.reconcile()
+        except AdmissionError as error:
+            if all(violation.field != "as_of_revision" for violation in error.violations):
+                raise
+            _log.warning("Admission does not know how far this agent has seen", error=error.message)
+            await self._calls.begin_anew()
+            await self.reconcile()
 
     async def reconcile(self) -> None:
         """Once. Raises AdmissionError."""

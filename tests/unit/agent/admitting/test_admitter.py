@@ -145,6 +145,17 @@ async def test_admitted_before_goes_first_after_a_restart() -> None:
         assert on.calls.admits() == ["uid-c", "uid-b", "uid-d", "uid-a"]
 
 
+async def test_what_is_asked_about_again_goes_in_the_order_of_its_first_admission() -> None:
+    async with world() as on:
+        on.add("a", "b", "c")
+        await on.decided()
+        on.calls.asked.clear()
+        on.add("new", "c", "a")
+        await on.decided()
+
+        assert on.calls.admits() == ["uid-a", "uid-c", "uid-new"]
+
+
 async def test_new_pods_wait_for_those_whose_admission_was_lost() -> None:
     async with world(b=1) as on:
         on.sources_ready = False
