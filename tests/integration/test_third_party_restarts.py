@@ -120,6 +120,10 @@ async def test_a_provider_gets_back_what_it_gave(directory: Path, socket: Socket
         )
         (before,) = await devices(node, "a")
         assert (before.provider, list(before.ids)) == ("dongles", ["d1"])
+        prepared = await node.admission.PrepareContainer(
+            ad.PrepareContainerRequest(pod_uid="a", container_name="c0")
+        )
+        assert list(prepared.allocation.devices) == [before]
         again = Dongles()
         await socket.serve(again)
         assert await admit(node, "b", 1) == ["d0"]

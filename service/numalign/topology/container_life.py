@@ -98,8 +98,8 @@ class ContainerLife:
         parts = await self._each(lambda h: h.stub.PrepareContainer(request, timeout=h.timeout))
         record = admitted.message
         for handle, part in parts.answers:
+            held = handle.signed((part.allocation,))
             if part.newly_allocated:
-                held = handle.signed((part.allocation,))
                 record = holding_now(handle.name, record, held, (container,))
         await self._record(admitted, record)
         for _, error in parts.failures:
