@@ -113,6 +113,10 @@ class AgentWorld:
         self.start(SERVICES)
         self.start(AGENT)
 
+    def spare(self, what: str) -> None:
+        """Let a process live that was to die at a place."""
+        (self.directory / f"{what}.plan").unlink(missing_ok=True)
+
     def kill(self, what: str) -> None:
         """Kill a process now, whatever it is doing."""
         signal.pidfd_send_signal(self._running[what], signal.SIGKILL)
