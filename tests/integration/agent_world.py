@@ -68,18 +68,19 @@ class AgentWorld:
     """Use `agent_world`."""
 
     def __init__(
-        self, zygote: Zygote, directory: Path, agent: Mapping[str, Any], machine: Any = None
+        self,
+        zygote: Zygote,
+        directory: Path,
+        agent: Mapping[str, Any],
+        services: Mapping[str, Any],
     ) -> None:
         self.directory = directory
         self._zygote = zygote
         self.manifests = directory / "manifests"
         self.state = directory / "agent"
         self._begun = directory / "begun"
-        self._config = directory / "config.yaml"
-        extension: dict[str, Any] = {"log": {"level": "info"}}
-        if machine is not None:
-            extension["machine"] = machine
-        config = document(directory, **extension) | {
+        self.config = directory / "config.yaml"
+        config = document(directory, **{"log": {"level": "info"}, **services}) | {
             "staticPodPath": str(self.manifests),
             "fileCheckFrequency": "1s",
         }
@@ -90,7 +91,7 @@ class AgentWorld:
             "reconcileFrequency": "300ms",
             **agent,
         }
-        self._config.write_text(yaml.safe_dump(config))
+        self.config.write_text(yaml.safe_dump(config))
         self._running: dict[str, int] = {}
         run = directory / "run"
         self._channel = open_channel(run / "admission.sock")
@@ -105,7 +106,7 @@ class AgentWorld:
             # The services' plan has a token besides, for plans that are exchanged.
             plan.write_text(f"{place} {count}" + (" 1" if what == SERVICES else ""))
         log = self.directory / f"{what}.log"
-        pid = self._zygote.fork(what=what, config=str(self._config), plan=str(plan), log=str(log))
+        pid = self._zygote.fork(what=what, config=str(self.config), plan=str(plan), log=str(log))
         self._running[what] = os.pidfd_open(pid)
 
     def start_all(self) -> None:
@@ -274,10 +275,13 @@ class AgentWorld:
 
 @asynccontextmanager
 async def agent_world(
-    zygote: Zygote, directory: Path, machine: Any = None, **agent: Any
+    zygote: Zygote, directory: Path, services: Mapping[str, Any] | None = None, **agent: Any
 ) -> AsyncIterator[AgentWorld]:
-    """A world over a short directory of its own; nothing is started yet."""
-    world = AgentWorld(zygote, directory, agent, machine)
+    """A world over a short directory of its own; nothing is started yet.
+
+    `services` are keys of the `numalign` section, `agent` those of the agent's.
+    """
+    world = AgentWorld(zygote, directory, agent, services or {})
     try:
         yield world
     finally:

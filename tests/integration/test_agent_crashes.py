@@ -175,8 +175,8 @@ PODS = 250
 
 async def test_a_crowd_is_decided_in_order_once_each(zygote: Zygote, directory: Path) -> None:
     """250 pods at once, more than fit; the agent and Admission are killed in the middle of it."""
-    machine = two_sockets(48)
-    async with agent_world(zygote, directory, machine, runner="recorder") as on:
+    services = {"machine": two_sockets(48)}
+    async with agent_world(zygote, directory, services, runner="recorder") as on:
         names = [f"p{number:03}" for number in range(PODS)]
         on.write_at_once(on.pod(name, on.container("c", resources=exclusive(1))) for name in names)
         on.start(SERVICES, dies_at=("admit.answered", 90))
