@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from numalign.cli.main import cli
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import control_pb2 as ct
+from numalign.v1 import decisions_pb2 as dc
 from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import topology_pb2 as tm
 
@@ -25,6 +26,8 @@ _MESSAGES: dict[str, tuple[Any, Any]] = {
         ad.GetNodeResourcesRequest,
         ad.GetNodeResourcesResponse,
     ),
+    "/numalign.v1.Admission/ListDecisions": (dc.ListDecisionsRequest, dc.ListDecisionsResponse),
+    "/numalign.v1.Admission/GetDecision": (dc.GetDecisionRequest, dc.GetDecisionResponse),
     "/numalign.v1.TopologyManager/ListHintProviders": (
         tm.ListHintProvidersRequest,
         tm.ListHintProvidersResponse,

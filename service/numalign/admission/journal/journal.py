@@ -93,7 +93,8 @@ class Journal:
         """The decisions asked for, the newest first. Raises InvalidInput, Unavailable."""
         check_filter(request.filter)
         records = await self._records()
-        found = [r for r in reversed(records.values()) if is_wanted(r, request.filter)]
+        found = [r for r in records.values() if is_wanted(r, request.filter)]
+        found.sort(key=lambda r: (r.last_time.ToNanoseconds(), r.number), reverse=True)
         shown = found[: request.limit or DEFAULT_LIMIT]
         if not request.with_explanations:
             for record in shown:

@@ -51,8 +51,13 @@ def decision_parts(
     yield Text()
 
 
+def verdict_word(verdict: pb.Verdict.ValueType) -> tuple[str, str]:
+    """What people call a verdict, and its style."""
+    return _WORDS.get(verdict, (f"verdict {verdict}", "bold"))
+
+
 def _headline(pod: str, answer: ad.AdmitResponse) -> Text:
-    word, style = _WORDS.get(answer.verdict, (f"verdict {answer.verdict}", "bold"))
+    word, style = verdict_word(answer.verdict)
     line = Text.assemble((pod, "bold"), "  ", (word, style))
     if answer.reason:
         line.append(f"  {answer.reason}")

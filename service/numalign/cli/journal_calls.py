@@ -1,0 +1,44 @@
+"""Asking for past decisions, and the names of the pods that their explanations mention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from numalign.cli.calls import answer, channel_to
+from numalign.config.settings import Service
+from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import decisions_pb2 as dc
+from numalign.v1.admission_pb2_grpc import AdmissionStub
+
+
+async def list_decisions(
+    socket: Path, request: dc.ListDecisionsRequest, seconds: float
+) -> tuple[dc.ListDecisionsResponse, dict[str, str]]:
+    """The decisions, and pods by uid. Raises AioRpcError, or Unreachable."""
+    async with channel_to(socket) as channel:
+        stub = AdmissionStub(channel)
+        call = stub.ListDecisions(request, timeout=seconds)
+        found = await answer(Service.ADMISSION, socket, call)
+        listed = await stub.ListAdmissions(ad.ListAdmissionsRequest(), timeout=seconds)
+    return found, names_of(listed, found.decisions)
+
+
+async def get_decision(
+    socket: Path, request: dc.GetDecisionRequest, seconds: float
+) -> tuple[dc.DecisionRecord, dict[str, str]]:
+    """One decision, and pods by uid. Raises AioRpcError, or Unreachable."""
+    async with channel_to(socket) as channel:
+        stub = AdmissionStub(channel)
+        call = stub.GetDecision(request, timeout=seconds)
+        found = (await answer(Service.ADMISSION, socket, call)).decision
+        listed = await stub.ListAdmissions(ad.ListAdmissionsRequest(), timeout=seconds)
+    return found, names_of(listed, [found])
+
+
+def names_of(
+    listed: ad.ListAdmissionsResponse, decisions: Iterable[dc.DecisionRecord]
+) -> dict[str, str]:
+    """Names by uid of the pods that are admitted now, and of those that the decisions are about."""
+    pods = [*decisions, *listed.admissions]
+    return {pod.pod_uid: f"{pod.namespace}/{pod.name}" for pod in pods}

@@ -1,0 +1,106 @@
+"""Decisions of the journal, as they are read. Pure: messages in, renderables out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from numalign.cli.tables.decision import decision_parts, verdict_word
+from numalign.cli.tables.explanation import with_names
+from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import decisions_pb2 as dc
+from numalign.v1 import types_pb2 as pb
+
+_LONGEST_WHY = 100
+
+
+def decisions_table(
+    decisions: Iterable[dc.DecisionRecord], names: Mapping[str, str] | None = None
+) -> Table:
+    """A row for each decision; why is told in the first words of the explanation or message."""
+    table = Table("no.", "time", "pod", "verdict", "reason", "times", "took", "why", box=None)
+    for record in decisions:
+        word, style = verdict_word(record.verdict)
+        if record.operation == pb.OPERATION_RESIZE:
+            word = f"resize {word}"
+        table.add_row(
+            str(record.number),
+            time_text(record.last_time),
+            f"{record.namespace}/{record.name}",
+            Text(word, style=style),
+            record.reason or "-",
+            str(record.times),
+            took_text(record.took),
+            with_names(short_why(record), names or {}),
+        )
+    for column in table.columns:
+        column.no_wrap = column.header in {"no.", "time", "verdict", "times", "took"}
+        column.overflow = "fold"
+    return table
+
+
+def decision_record_parts(
+    record: dc.DecisionRecord, names: Mapping[str, str]
+) -> Iterator[RenderableType]:
+    """Everything to print about one decision of the journal."""
+    pod = f"{record.namespace}/{record.name}"
+    yield from decision_parts(pod, answer_of(record), names)
+    again = ""
+    if record.times > 1:
+        times = f"{record.times} times" if record.times > 2 else "twice"
+        again = f", made {times} until {time_text(record.last_time)}"
+    resize = "resize, " if record.operation == pb.OPERATION_RESIZE else ""
+    line = (
+        f"{resize}decision {record.number} of {time_text(record.first_time)}{again}; took "
+        f"{took_text(record.took)}; owner {record.owner}; uid {record.pod_uid}"
+    )
+    yield Padding(Text(line, style="dim"), (0, 0, 0, 2), expand=False)
+
+
+def answer_of(record: dc.DecisionRecord) -> ad.AdmitResponse:
+    """The answer that the caller got, with the whole explanation."""
+    answer = ad.AdmitResponse(
+        verdict=record.verdict,
+        handler=record.handler,
+        reason=record.reason,
+        message=record.message,
+        handler_reason=record.handler_reason,
+        allocations=record.allocations,
+        victims=record.victims,
+        warnings=record.warnings,
+        revision=record.revision,
+    )
+    if record.HasField("retry_after"):
+        answer.retry_after.CopyFrom(record.retry_after)
+    if record.HasField("pod_allocation"):
+        answer.pod_allocation.CopyFrom(record.pod_allocation)
+    if record.HasField("explanation"):
+        answer.explanation.CopyFrom(record.explanation)
+    return answer
+
+
+def short_why(record: dc.DecisionRecord) -> str:
+    """What stood in the way, in a few words: the obstacle, else the message."""
+    obstacles = record.explanation.obstacles
+    text = obstacles[0].why if obstacles else record.message
+    if not text:
+        return "-"
+    return text if len(text) <= _LONGEST_WHY else text[: _LONGEST_WHY - 1] + "…"
+
+
+def time_text(time: Timestamp) -> str:
+    """A moment in this machine's time zone, to the second."""
+    moment = datetime.fromtimestamp(time.seconds, UTC).astimezone()
+    return moment.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def took_text(took: Duration) -> str:
+    """A duration in milliseconds."""
+    return f"{took.ToNanoseconds() / 1e6:.1f} ms"
