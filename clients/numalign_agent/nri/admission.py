@@ -16,6 +16,7 @@ from grpc import StatusCode, aio
 from numalign.model.cpu_set import CpuSet
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
+from numalign_agent.cgroups.hugepages import limits_of
 from numalign_agent.nri.known import Record, Refusal
 from numalign_agent.nri.plan.pinning import Pinning
 from numalign_client.asynchronous import AsyncAdmissionClient
@@ -65,8 +66,8 @@ class Decision:
 class Prepared:
     """What to apply to one container, from all providers.
 
-    `hugepages` are bytes by resource name. `edits` is what device plugins want changed;
-    `devices` whether it holds any.
+    `hugepages` are bytes by page size as cgroups name it. `edits` is what device plugins want
+    changed; `devices` says whether it holds any.
     """
 
     pinning: Pinning
@@ -226,10 +227,7 @@ def _decision(answer: ad.AdmitResponse, owner: str) -> Decision:
 
 
 def _prepared(answer: ad.PrepareContainerResponse) -> Prepared:
-    hugepages: dict[str, int] = {}
-    for block in answer.allocation.memory:
-        if block.resource.startswith("hugepages-"):
-            hugepages[block.resource] = hugepages.get(block.resource, 0) + block.size
+    hugepages = limits_of(answer.allocation.memory)
     pinning = Pinning(
         CpuSet.parse(answer.cpus), CpuSet.parse(answer.mems), exclusive=answer.exclusive_cpus
     )

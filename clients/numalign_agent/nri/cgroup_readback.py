@@ -5,13 +5,11 @@ A container runtime answers with what it was told; only the kernel knows what ca
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from numalign.model.cpu_set import CpuSet, CpuSetSyntaxError
+from numalign_agent.cgroups.paths import relative_path
 from numalign_agent.nri.plan.drift import Actual
-
-_SYSTEMD = re.compile(r"(?P<slice>[^:/]+\.slice):(?P<prefix>[^:/]*):(?P<name>[^:/]+)\Z")
 
 # Of version 2 the effective files: what is asked for there may be more than there is.
 _FILES = (
@@ -46,22 +44,6 @@ class CgroupReadback:
         """Whether there is a cgroup file system with cpusets at all."""
         names = {name for pair in _FILES for name in pair} | {"cgroup.controllers"}
         return any((root / name).exists() for root in self._roots for name in names)
-
-
-def relative_path(cgroups_path: str) -> str:
-    """A cgroup below the root, from what a runtime writes: a path, or `slice:prefix:name`.
-
-    systemd puts slices into each other by the dashes of their names.
-    """
-    found = _SYSTEMD.match(cgroups_path)
-    if found is None:
-        return cgroups_path.strip("/")
-    parts, so_far = [], ""
-    for piece in found["slice"].removesuffix(".slice").split("-"):
-        so_far = f"{so_far}-{piece}" if so_far else piece
-        parts.append(f"{so_far}.slice")
-    unit = f"{found['prefix']}-{found['name']}" if found["prefix"] else found["name"]
-    return "/".join((*parts, f"{unit}.scope"))
 
 
 def _read(path: Path) -> CpuSet | None:

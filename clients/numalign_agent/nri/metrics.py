@@ -15,6 +15,7 @@ UNPINNED = "numalign_agent_nri_unpinned_containers_total"
 UPDATES = "numalign_agent_nri_updates_total"
 REFUSED_UPDATES = "numalign_agent_nri_updates_refused_total"
 CONTAINERS = "numalign_agent_nri_containers"
+LIFTED_QUOTAS = "numalign_agent_nri_quotas_lifted_total"
 SECOND_OWNERS = "numalign_agent_nri_second_owners"
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
@@ -78,6 +79,11 @@ NRI = (
         help="Containers that are there, by how their pods stand",
         labels=("standing",),
         start=tuple((standing.value,) for standing in Standing),
+    ),
+    MetricSpec(
+        name=LIFTED_QUOTAS,
+        kind=Kind.COUNTER,
+        help="CFS quotas that were taken off containers with exclusive CPUs, and off their pods",
     ),
     MetricSpec(
         name=SECOND_OWNERS,

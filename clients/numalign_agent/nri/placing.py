@@ -17,7 +17,6 @@ from numalign_agent.nri.books import Books
 from numalign_agent.nri.devices import NoSuchDevice, apply_edits
 from numalign_agent.nri.known import KnownContainer, KnownPod
 from numalign_agent.nri.plan.abilities import hands_on_cdi
-from numalign_agent.nri.plan.edits import page_size
 from numalign_agent.nri.plan.pinning import Pinning
 from numalign_agent.nri.reporter import Reporter
 from numalign_agent.nri.settings import NriSettings
@@ -114,10 +113,8 @@ class Placing:
     async def _adjust(
         self, container: str, prepared: Prepared, adjust: nri.ContainerAdjustment
     ) -> None:
-        for resource, size in sorted(prepared.hugepages.items()):
-            name = page_size(resource)
-            if name is not None:
-                adjust.linux.resources.hugepage_limits.add(page_size=name, limit=size)
+        for page_size, limit in sorted(prepared.hugepages.items()):
+            adjust.linux.resources.hugepage_limits.add(page_size=page_size, limit=limit)
         if not self._settings.inject_devices:
             return
         name, version = self._runtime

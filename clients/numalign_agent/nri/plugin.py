@@ -26,6 +26,7 @@ from numalign_agent.nri.ownership import Ownership
 from numalign_agent.nri.placing import Placing
 from numalign_agent.nri.plan.abilities import event_mask
 from numalign_agent.nri.pod_specs.port import FirstOf
+from numalign_agent.nri.quotas import Quotas
 from numalign_agent.nri.registration import Registration, UpdateFailed, told_by_registration
 from numalign_agent.nri.reporter import Reporter
 from numalign_agent.nri.runtime_events import RuntimeEvents
@@ -92,6 +93,7 @@ class Plugin:
             self._chores,
             self._reporter,
             CgroupReadback(cgroup_root),
+            Quotas(cgroup_root, metrics),
             metrics,
             settings,
         )

@@ -17,11 +17,14 @@ from numalign_agent.nri.api_calls import PodApi
 from numalign_agent.nri.metrics import NRI
 from numalign_agent.nri.plugin import Plugin
 from numalign_agent.nri.pod_specs.api import ApiSpecs
+from numalign_agent.nri.pod_specs.followed import FollowedSpecs
 from numalign_agent.nri.pod_specs.kubelet import KubeletSpecs
 from numalign_agent.nri.pod_specs.manifests import ManifestSpecs
 from numalign_agent.nri.pod_specs.port import FirstOf, PodSpecs
 from numalign_agent.nri.second_owner import SecondOwnerCheck
 from numalign_agent.nri.settings import NriSettings, nri_settings
+from numalign_agent.sources.kubelet.pods_api import KubeletPodsApi
+from numalign_agent.sources.kubelet.pods_list import PodsList
 
 _LOCK = "nri.lock"
 _OWNERSHIP = "nri-containers.json"
@@ -108,9 +111,11 @@ async def _api(agent: AgentSettings) -> PodApi | None:
 def _specs(agent: AgentSettings, api: PodApi | None) -> list[PodSpecs]:
     """The sources, the nearest first."""
     found: list[PodSpecs] = []
-    if agent.kubelet is not None and agent.kubelet.url:
-        kubelet = agent.kubelet
-        found.append(KubeletSpecs(kubelet.url, kubelet.token_file, kubelet.ca_file))
+    kubelet = agent.kubelet
+    if kubelet is not None and kubelet.socket is not None:
+        found.append(FollowedSpecs(KubeletPodsApi(kubelet.socket)))
+    if kubelet is not None and kubelet.url:
+        found.append(KubeletSpecs(PodsList(kubelet.url, kubelet.token_file, kubelet.ca_file)))
     if agent.file is not None:
         found.append(ManifestSpecs(agent.file.path, agent.node_name))
     if api is not None:

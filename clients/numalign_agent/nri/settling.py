@@ -23,6 +23,7 @@ from numalign_agent.nri.metrics import CONTAINERS, REFUSED_UPDATES, UPDATES
 from numalign_agent.nri.plan.drift import Actual, Drift, drift_of
 from numalign_agent.nri.plan.patience import Patience
 from numalign_agent.nri.plan.pinning import Pinning
+from numalign_agent.nri.quotas import Quotas
 from numalign_agent.nri.registration import UpdateFailed
 from numalign_agent.nri.reporter import Reporter
 from numalign_agent.nri.settings import NriSettings
@@ -82,6 +83,7 @@ class Settling:
         chores: Chores,
         reporter: Reporter,
         readback: CgroupReadback,
+        quotas: Quotas,
         metrics: Metrics,
         settings: NriSettings,
     ) -> None:
@@ -92,6 +94,7 @@ class Settling:
         self._chores = chores
         self._reporter = reporter
         self._readback = readback
+        self._quotas = quotas
         self._settings = settings
         self._containers = metrics.gauge(CONTAINERS)
         self._updates = metrics.counter(UPDATES)
@@ -129,6 +132,8 @@ class Settling:
             self._release_what_rests(time())
             self._look_again |= bool(self._books.idle())
             await self._place(tell)
+            if self._settings.lift_quota:
+                await self._quotas.lift(self._exclusive())
             for standing, count in self._books.counts().items():
                 self._containers.labels(standing).set(count)
 
@@ -221,6 +226,14 @@ class Settling:
             _Found(pod, container, wanted, actual)
             for (pod, container, wanted), actual in zip(live, actuals, strict=True)
             if actual is not None
+        ]
+
+    def _exclusive(self) -> list[str]:
+        """The cgroups of containers with exclusive CPUs."""
+        return [
+            container.seen.cgroups_path
+            for pod, container in self._books.live()
+            if (wanted := self._books.wanted(pod, container.name)) is not None and wanted.exclusive
         ]
 
     def _say_if_blind(self, actuals: Iterable[Actual | None]) -> None:

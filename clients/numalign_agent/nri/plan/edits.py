@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import stat
 
-_HUGEPAGES = re.compile(r"hugepages-([0-9]+)([KMG])i\Z")
 _READ, _WRITE = 0o444, 0o222
-
-
-def page_size(resource: str) -> str | None:
-    """The page size of a hugepages resource as cgroups name it: `hugepages-2Mi` is `2MB`.
-
-    None for another resource.
-    """
-    found = _HUGEPAGES.match(resource)
-    return None if found is None else f"{found[1]}{found[2]}B"
 
 
 def mount_options(read_only: bool) -> tuple[str, ...]:

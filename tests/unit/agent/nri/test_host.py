@@ -12,31 +12,12 @@ from numalign.errors import StartError
 from numalign.model.cpu_set import CpuSet
 from numalign.process.second_owner.rules import KubeletPolicy, NodeFacts, Resource
 from numalign.telemetry.metrics import Metrics
-from numalign_agent.nri.cgroup_readback import CgroupReadback, relative_path
+from numalign_agent.nri.cgroup_readback import CgroupReadback
 from numalign_agent.nri.metrics import NRI
 from numalign_agent.nri.plan.drift import Actual
 from numalign_agent.nri.second_owner import SecondOwnerCheck
 from numalign_agent.nri.settings import NriSettings
 from numalign_agent.nri.start_times import StartTimes
-
-
-@pytest.mark.parametrize(
-    ("written", "path"),
-    [
-        pytest.param("/kubepods/pod1/abc", "kubepods/pod1/abc", id="cgroupfs"),
-        pytest.param(
-            "kubepods-burstable-pod1_2.slice:cri-containerd:abc",
-            "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.slice/"
-            "cri-containerd-abc.scope",
-            id="systemd",
-        ),
-        pytest.param("system.slice:crio:abc", "system.slice/crio-abc.scope", id="one-slice"),
-        pytest.param("system.slice::abc", "system.slice/abc.scope", id="no-prefix"),
-        pytest.param("", "", id="none"),
-    ],
-)
-def test_where_a_cgroup_is(written: str, path: str) -> None:
-    assert relative_path(written) == path
 
 
 @pytest.mark.parametrize(

@@ -179,13 +179,47 @@ async def test_a_container_that_strays_is_put_back(directory: Path) -> None:
             run.specs.cpus = {"uid-own": 2}
             kernel = runtime.kernel["own-app-0"] = run.cgroup(container, "0-3")
             await until(lambda: kernel.read_text() == "2-3", "it is placed")
-            await asyncio.sleep(0.3)  # it has been looked whether it was
+            await until(
+                lambda: 'containers{standing="admitted"} 1.0' in run.metrics.text(),
+                "it has been looked whether it was",
+            )
             kernel.write_text("0-3")
             await until(lambda: kernel.read_text() == "2-3", "it is put back")
 
             assert [r for _, r, m in run.api.warnings if "0-3, and should use 2-3" in m] == [
                 "ContainerUnpinned"
             ]
+
+
+async def test_the_quota_of_the_pod_is_lifted_too(directory: Path) -> None:
+    cgroup = directory / "cgroup"
+    pod = cgroup / "kubepods" / "poduid-own"
+    (pod / "own-app-0").mkdir(parents=True)
+    (cgroup / "cgroup.controllers").write_text("cpuset cpu\n")
+    for group in (pod, pod / "own-app-0"):
+        # As long as what replaces it: a file that is no kernel's is not cut when it is written.
+        (group / "cpu.max").write_text("9 1")
+    async with fake_runtime(directory / "nri.sock") as runtime:
+        container = container_message("own")
+        container.linux.cgroups_path = "/kubepods/poduid-own/own-app-0"
+        runtime.has(pod_message("own"), container)
+        async with running(directory) as run:
+            run.specs.cpus = {"uid-own": 2}
+            await until(lambda: (pod / "cpu.max").read_text() == "max", "it is lifted")
+            await until(lambda: "quotas_lifted_total 2.0" in run.metrics.text(), "and counted")
+
+
+async def test_quotas_that_cannot_be_reached_are_told_once(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with fake_runtime(directory / "nri.sock") as runtime:
+        runtime.has(pod_message("own"), container_message("own"))
+        async with running(directory) as run:
+            run.specs.cpus = {"uid-own": 2}
+            await until(lambda: runtime.cpus.get("own-app-0") == "2-3", "it is placed")
+            await asyncio.sleep(0.3)
+
+    assert capsys.readouterr().err.count("is no cgroup version 2 file system") == 1
 
 
 async def test_what_the_kernel_refuses_is_told_once(directory: Path) -> None:

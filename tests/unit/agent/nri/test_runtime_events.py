@@ -315,7 +315,7 @@ async def test_a_stop_brings_changes_along() -> None:
 
 async def test_hugepages_are_limited_to_what_was_given() -> None:
     world = World()
-    world.admission.hugepages = {"hugepages-2Mi": 4 << 20, "hugepages-1Gi": 1 << 30}
+    world.admission.hugepages = {"2MB": 4 << 20, "1GB": 1 << 30}
     await world.run("a", 1)
     response = await world.create("a")
 

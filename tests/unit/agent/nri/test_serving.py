@@ -46,6 +46,13 @@ def run(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
+def start(path: Path) -> subprocess.CompletedProcess[str]:
+    """Start it where it cannot stay."""
+    return subprocess.run(
+        [PROGRAM, "nri", "--config", path], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
 def test_every_mistake_is_a_line(directory: Path) -> None:
     path = config(directory, nri={"index": "x", "checkInterval": "soon"})
     code, said = run("--config", str(path))
@@ -66,10 +73,10 @@ def test_beside_a_kubelet_with_a_static_policy_it_does_not_start(directory: Path
     kubelet = directory / "host" / "var/lib/kubelet"
     kubelet.mkdir(parents=True)
     (kubelet / "config.yaml").write_text("kind: KubeletConfiguration\ncpuManagerPolicy: static\n")
-    code, said = run("--config", str(config(directory)))
+    found = start(config(directory))
 
-    assert code == 1
-    assert "second owner: the kubelet's CPU Manager has policy static" in said
+    assert found.returncode == 1
+    assert "second owner: the kubelet's CPU Manager has policy static" in found.stderr
 
 
 def test_it_waits_says_so_and_stops_and_is_alone(directory: Path) -> None:
@@ -80,13 +87,7 @@ def test_it_waits_says_so_and_stops_and_is_alone(directory: Path) -> None:
     try:
         while "starting" not in log.read_text():
             assert first.poll() is None, log.read_text()
-        second = subprocess.run(
-            [PROGRAM, "nri", "--config", path],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        second = start(path)
     finally:
         first.send_signal(signal.SIGTERM)
         code = first.wait(30)

@@ -16,7 +16,7 @@ from numalign_agent.nri.plan.abilities import (
     version_of,
 )
 from numalign_agent.nri.plan.drift import Actual, Drift, drift_of
-from numalign_agent.nri.plan.edits import device_mode, device_type, mount_options, page_size
+from numalign_agent.nri.plan.edits import device_mode, device_type, mount_options
 from numalign_agent.nri.plan.patience import patience
 from numalign_agent.nri.plan.pinning import Pinning
 from numalign_agent.nri.plan.refusals import Consequence, OnReject, consequence, exemption
@@ -145,14 +145,6 @@ def test_the_oldest_runtime_knows_every_event() -> None:
     """Bits above 11 came later, and a runtime refuses a plugin that asks for what it lacks."""
     assert max(WANTED_EVENTS) <= nri.REMOVE_CONTAINER
     assert event_mask(nri.RUN_POD_SANDBOX, nri.REMOVE_CONTAINER) == 1 | 1 << 10
-
-
-@pytest.mark.parametrize(
-    ("resource", "size"),
-    [("hugepages-2Mi", "2MB"), ("hugepages-1Gi", "1GB"), ("hugepages-64Ki", "64KB"), ("cpu", None)],
-)
-def test_page_sizes(resource: str, size: str | None) -> None:
-    assert page_size(resource) == size
 
 
 @pytest.mark.parametrize(

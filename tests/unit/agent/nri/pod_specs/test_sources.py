@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,9 +18,13 @@ from tests.unit.rpc.certificates import Authority, make_authority
 
 from numalign_agent.nri.api_calls import PodApi
 from numalign_agent.nri.pod_specs.api import ApiSpecs
+from numalign_agent.nri.pod_specs.followed import FollowedSpecs
 from numalign_agent.nri.pod_specs.kubelet import KubeletSpecs
 from numalign_agent.nri.pod_specs.manifests import ManifestSpecs
 from numalign_agent.nri.pod_specs.port import FirstOf, PodDocument, SourceFailed, Wanted
+from numalign_agent.pod import AgentPod
+from numalign_agent.sources.kubelet.pods_list import PodsList
+from numalign_agent.sources.port import Deliver
 
 
 def wanted(uid: str = "u1", name: str = "web", config_hash: str = "") -> Wanted:
@@ -98,7 +102,7 @@ def specs_of(found: Kubelet, authority: Authority, token: str = "token") -> Kube
     path = authority.directory / "token"
     path.write_text(f"{token}\n")
     url = f"https://127.0.0.1:{found.port}/pods"
-    return KubeletSpecs(url, path, authority.certificate)
+    return KubeletSpecs(PodsList(url, path, authority.certificate))
 
 
 async def test_a_kubelet_is_asked_once_for_many(authority: Authority) -> None:
@@ -121,9 +125,9 @@ async def test_a_kubelet_is_asked_once_for_many(authority: Authority) -> None:
 @pytest.mark.parametrize(
     ("body", "token", "why"),
     [
-        pytest.param(b"nonsense", "token", "is no list of pods", id="no-json"),
-        pytest.param(b'{"kind": "Status"}', "token", "is no list of pods", id="no-list"),
-        pytest.param(None, "other", "status 401", id="wrong-token"),
+        pytest.param(b"nonsense", "token", "no list of pods", id="no-json"),
+        pytest.param(b'{"kind": "Status"}', "token", "no list of pods", id="no-list"),
+        pytest.param(None, "other", "401", id="wrong-token"),
     ],
 )
 async def test_a_kubelet_that_is_no_help(
@@ -140,7 +144,9 @@ async def test_a_kubelet_that_is_no_help(
 async def test_a_kubelet_of_another_authority(authority: Authority, tmp_path: Path) -> None:
     other = make_authority(tmp_path / "other")
     async with kubelet(authority) as found:
-        specs = KubeletSpecs(f"https://127.0.0.1:{found.port}/pods", None, other.certificate)
+        specs = KubeletSpecs(
+            PodsList(f"https://127.0.0.1:{found.port}/pods", None, other.certificate)
+        )
         with pytest.raises(SourceFailed, match="certificate verify failed"):
             await specs.find(wanted())
         await specs.close()
@@ -213,6 +219,40 @@ async def test_manifests_that_are_not_there(tmp_path: Path) -> None:
     found = await ManifestSpecs(tmp_path / "none", "node").find(wanted("h", "web-node", "h"))
 
     assert found is None
+
+
+class Followed:
+    """A source of pods that delivers when the test says so."""
+
+    name = "kubelet"
+
+    def __init__(self) -> None:
+        self.sets: asyncio.Queue[list[AgentPod]] = asyncio.Queue()
+        self.wrong: dict[str, str] = {}
+
+    def problems(self) -> Mapping[str, str]:
+        return self.wrong
+
+    async def run(self, deliver: Deliver) -> None:
+        while True:
+            await deliver(await self.sets.get())
+
+
+async def test_a_followed_source_is_waited_for() -> None:
+    source = Followed()
+    specs = FollowedSpecs(source)
+    looking = asyncio.create_task(specs.find(wanted()))
+    source.sets.put_nowait([])
+    source.sets.put_nowait([AgentPod(document("u2", "db")), AgentPod(document())])
+    found = await looking
+    again = await specs.find(wanted("u2", "db"))
+    source.wrong = {"/run/kubelet.sock": "refused"}
+    with pytest.raises(SourceFailed, match=r"/run/kubelet\.sock: refused"):
+        await specs.find(wanted("u3"))
+    await specs.close()
+
+    assert found == document()
+    assert again == document("u2", "db")
 
 
 class Source:
