@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from numalign_client.objects import NodeLike, PodLike
     from numalign_client.pacing import Retry
+    from numalign_client.resource_status import allocated_resources_status
     from numalign_client.results import (
         Admissions,
         AdmittedPod,
@@ -109,6 +110,7 @@ __all__ = [
     "Verdict",
     "Victim",
     "Violation",
+    "allocated_resources_status",
 ]
 
 
@@ -124,6 +126,7 @@ _MODULES = {
     ),
     "objects": ("NodeLike", "PodLike"),
     "pacing": ("Retry",),
+    "resource_status": ("allocated_resources_status",),
     "results": (
         "Admissions", "AdmittedPod", "Affinity", "Amounts", "AssignmentEvent", "Changed",
         "ContainerAllocation", "ContainerEdits", "Decision", "DeviceAllocation", "DeviceNode",

@@ -30,3 +30,19 @@ def test_status_names_configurations_and_problems(run: Run, scripted: Scripted) 
     assert "Guaranteed  41" in output
     assert "safe  42" in output
     assert 'problem: shop/web: cpu: container c: CPUs "2-3": "3" reserved now' in output
+
+
+def test_status_names_held_devices_that_are_not_healthy(run: Run, scripted: Scripted) -> None:
+    start_all(scripted)
+    device = pb.UnhealthyDevice(
+        pod_uid=RECORD.pod_uid, container="c", resource="example.com/gpu", id="g0", health="Unknown"
+    )
+    scripted(
+        "admission",
+        ListAdmissions=ad.ListAdmissionsResponse(
+            admissions=[RECORD], revision=12, unhealthy_devices=[device]
+        ),
+        GetStatus=UP,
+    )
+
+    assert "Unknown: shop/web container c: example.com/gpu g0" in run("status").stdout

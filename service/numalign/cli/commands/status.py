@@ -172,6 +172,14 @@ def _why(error: AioRpcError | Unreachable) -> str:
     return error.reason if isinstance(error, Unreachable) else "; ".join(describe_status(error))
 
 
+def _health(listed: ad.ListAdmissionsResponse) -> Iterator[Text]:
+    """A line for each device that is held and not healthy."""
+    names = {record.pod_uid: f"{record.namespace}/{record.name}" for record in listed.admissions}
+    for device in listed.unhealthy_devices:
+        where = f"{names[device.pod_uid]} container {device.container}"
+        yield Text(f"{device.health}: {where}: {device.resource} {device.id}", style="red")
+
+
 def _draw(found: NodeStatus) -> Iterator[RenderableType]:
     if found.admissions is not None:
         listed = found.admissions
@@ -183,6 +191,7 @@ def _draw(found: NodeStatus) -> Iterator[RenderableType]:
                     yield Text(f"problem: {sentence}", style="red")
         else:
             yield Text("no pods are admitted")
+        yield from _health(listed)
         yield Text(f"\nshared CPUs {listed.shared_cpus or '-'}   revision {listed.revision}\n")
     yield services_table(found.services)
     reports = {
