@@ -74,7 +74,12 @@ class Housekeeping:
     async def _clean(self) -> None:
         on = self._on
         desired = set(on.pods.pods)
+        first = not on.workers.tidied
         forgotten = on.workers.prune(desired, set(on.pleg.pods))
+        if first:
+            # What is said of pods without worker is another answer from now on (WRK-12).
+            for uid in desired:
+                on.cache.recheck(uid)
         await on.pleg.relist()
         self._forget_all_but(desired | set(on.pods.mirrors))
         on.forget(uid for uid in forgotten if uid not in desired)

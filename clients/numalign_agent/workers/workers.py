@@ -31,7 +31,8 @@ class Workers:
     """Workers of all pods. Updates never wait.
 
     `is_idle` says whether the runtime has no running container of a pod. `ended` hears the UID
-    of every pod whose containers are all stopped, and again when nothing is left to do.
+    of every pod whose containers are all stopped, and again when nothing is left to do. `tidied`
+    is whether housekeeping was done at least once.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class Workers:
         self._workers: dict[str, Worker] = {}
         self._turns = StaticTurns()
         self._stopped: dict[str, asyncio.Event] = {}
-        self._tidied = False
+        self.tidied = False
 
     def update(self, update: Update) -> None:
         """Tell a pod's worker; there is one afterwards, unless the pod is finished."""
@@ -93,15 +94,15 @@ class Workers:
 
     def may_run(self, pod_uid: str) -> bool:
         """See `questions.may_run`."""
-        return questions.may_run(self.work(pod_uid), tidied=self._tidied)
+        return questions.may_run(self.work(pod_uid), tidied=self.tidied)
 
     def is_finished(self, pod_uid: str) -> bool:
         """See `questions.is_finished`."""
-        return questions.is_finished(self.work(pod_uid), tidied=self._tidied)
+        return questions.is_finished(self.work(pod_uid), tidied=self.tidied)
 
     def content_goes(self, pod_uid: str) -> bool:
         """See `questions.content_goes`."""
-        return questions.content_goes(self.work(pod_uid), tidied=self._tidied)
+        return questions.content_goes(self.work(pod_uid), tidied=self.tidied)
 
     async def kill(self, pod: AgentPod, kill: Kill) -> None:
         """End a pod and wait until its containers are stopped.
@@ -124,7 +125,7 @@ class Workers:
             self._workers[uid].orphan()
         for uid in plan.push:
             self._workers[uid].look()
-        self._tidied = True
+        self.tidied = True
         return plan.forget
 
     def look(self, pod_uids: Iterable[str]) -> None:
