@@ -82,6 +82,9 @@ class PodRunner(Protocol):
     async def not_ready(self) -> str | None:
         """Why no container can be started at present; None when all is well (LOOP-7)."""
 
+    def not_given(self, pod: AgentPod) -> Sequence[str]:
+        """Paths of what the pod asks for and does not get here; it runs without these."""
+
     def watch(self, changed: Callable[[str], None]) -> None:
         """Call `changed` with a pod's UID whenever a container of it starts or ends by itself."""
 

@@ -50,6 +50,10 @@ class RecorderRunner:
         """Always ready."""
         return None
 
+    def not_given(self, pod: AgentPod) -> Sequence[str]:  # noqa: ARG002 - nothing is run here
+        """Nothing is missed where nothing runs."""
+        return ()
+
     def watch(self, changed: Callable[[str], None]) -> None:
         """Hear of containers that `exit` ends."""
         self._watchers.append(changed)

@@ -103,6 +103,8 @@ class ContainerOperations:
             return True
         if self._on.mirrors is not None and pod.is_static:
             await self._on.mirrors.reconcile(pod, self._on.pods.mirror_of(pod))
+        if not containers:
+            self._tell_not_given(pod)
         judged = self._on.probes.judged(pod, containers)
         todo = plan(
             pod,
@@ -205,6 +207,12 @@ class ContainerOperations:
         finally:
             of_name = [c for c in await self._containers(pod.uid) if c.name == start.spec.name]
             await self._on.life.remove_all(tuple(of_name), keep=2)
+
+    def _tell_not_given(self, pod: AgentPod) -> None:
+        missing = self._on.runner.not_given(pod)
+        if missing and pod.uid not in self._waiting:
+            text = f"not given by this runner: {', '.join(missing)}"
+            self._on.cache.event(pod, EventType.WARNING, "NotSupported", text)
 
     def _pause(self, pod: AgentPod, container: RuntimeContainer) -> float:
         pause = self._pauses.get((pod.uid, container.name))

@@ -18,6 +18,7 @@ from pathlib import Path
 from numalign.store.carried import carried_through
 from numalign_agent.containers.environment import CannotProvide, ProcessSpec, process_spec
 from numalign_agent.containers.spec import container_of
+from numalign_agent.containers.unsupported import not_given
 from numalign_agent.pod import AgentPod
 from numalign_agent.runners.placer import CannotPlace, ContainerPlacer, Place
 from numalign_agent.runners.port import (
@@ -70,6 +71,10 @@ class ProcessRunner:
         if not self._root.is_dir():
             return f"container directory {self._root} is gone"
         return None
+
+    def not_given(self, pod: AgentPod) -> Sequence[str]:
+        """What no process of the node has."""
+        return not_given(pod)
 
     def watch(self, changed: Callable[[str], None]) -> None:
         """Hear of containers that end by themselves."""

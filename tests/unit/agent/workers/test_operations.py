@@ -301,6 +301,20 @@ async def test_what_a_plugin_wants_and_nobody_can_give_is_told_of() -> None:
     )
 
 
+async def test_what_a_runner_does_not_give_is_told_of_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    on = World()
+    monkeypatch.setattr(on.runner, "not_given", lambda _: ["spec.volumes"])
+    on.calls.failing["prepare"] = unavailable()
+    with pytest.raises(OperationFailed):
+        await on.sync(PLAIN)
+    await on.sync(PLAIN)
+
+    told = "Warning NotSupported not given by this runner: spec.volumes"
+    assert on.events.count(told) == 1
+
+
 async def test_an_exclusive_container_is_alone_before_it_starts() -> None:
     on = World()
     keeper = on.operations._on.life._placements
