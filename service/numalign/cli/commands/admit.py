@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numalign.v1.admission_pb2_grpc import AdmissionAsyncStub
 
-_LEVELS: Mapping[str, pb.ExplainLevel.ValueType] = {
+LEVELS: Mapping[str, pb.ExplainLevel.ValueType] = {
     "none": pb.EXPLAIN_LEVEL_NONE,
     "summary": pb.EXPLAIN_LEVEL_SUMMARY,
     "full": pb.EXPLAIN_LEVEL_FULL,
@@ -65,7 +65,7 @@ class Outcome:
 )
 @click.option(
     "--explain",
-    type=click.Choice(list(_LEVELS)),
+    type=click.Choice(list(LEVELS)),
     default="summary",
     show_default=True,
     help="How much to say about the way: nothing, a paragraph, or every merge and call.",
@@ -94,7 +94,7 @@ def admit(
             operation=pb.OPERATION_RESIZE if resize else pb.OPERATION_ADD,
             owner=owner,
             dry_run=dry_run,
-            explain=_LEVELS[explain],
+            explain=LEVELS[explain],
         )
         for pod in pods
     ]

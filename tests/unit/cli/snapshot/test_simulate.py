@@ -1,0 +1,155 @@
+"""`numalign snapshot` and `numalign simulate` on a node that runs, and on files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+from tests.integration.served_node import ServedNode
+from tests.unit.process.observed_world import document, pod
+
+from numalign.cli.main import cli
+from numalign.v1 import types_pb2 as pb
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedNode]:
+    """A node with pod `a` on it; the tests only look."""
+    directory = tmp_path_factory.mktemp("sim")
+    served = ServedNode(directory)
+    written = document(directory, secondOwner="tolerate")
+    (directory / "config.yaml").write_text(yaml.safe_dump(written))
+    served.start("all")
+    assert served.admit(pod("a", cpu="4")).verdict == pb.VERDICT_ADMITTED
+    yield served
+    served.stop()
+
+
+def manifest(path: Path, name: str, cpu: int, gpu: int = 0) -> str:
+    resources = {"cpu": str(cpu), "memory": "1Gi"}
+    if gpu:
+        resources["example.com/gpu"] = str(gpu)
+    container = {"name": "c", "image": "i", "resources": {"limits": resources}}
+    file = path / f"{name}.json"
+    file.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name},
+                "spec": {"containers": [container]},
+            }
+        )
+    )
+    return str(file)
+
+
+def run(node: ServedNode, *arguments: str) -> Result:
+    socket = node.directory / "run" / "admission.sock"
+    return CliRunner().invoke(cli, arguments, env={"NUMALIGN_SOCKET": str(socket)})
+
+
+def verdicts(result: Result) -> list[str]:
+    answers = json.loads(result.stdout)["pods"]
+    return [entry["decision"]["verdict"].removeprefix("VERDICT_") for entry in answers]
+
+
+def revision(node: ServedNode) -> Any:
+    return json.loads(run(node, "status", "-o", "json").stdout)["admissions"]["revision"]
+
+
+def test_pods_are_judged_beside_those_before_them_and_nothing_is_kept(
+    node: ServedNode, tmp_path: Path
+) -> None:
+    before = revision(node)
+    files = [manifest(tmp_path, "x", 6), manifest(tmp_path, "y", 6), manifest(tmp_path, "z", 2)]
+    result = run(node, "simulate", "-o", "json", *files)
+    assert verdicts(result) == ["ADMITTED", "REJECTED", "ADMITTED"]
+    assert result.exit_code == 3
+    assert revision(node) == before
+    table = run(node, "simulate", *files).output
+    assert "2 of 3 would be admitted; nothing was kept" in table
+    assert "in the way of container c: cpu" in table
+
+
+def test_a_snapshot_stands_for_the_node(node: ServedNode, tmp_path: Path) -> None:
+    file = tmp_path / "node.json"
+    taken = run(node, "snapshot", "--to", str(file))
+    assert (taken.exit_code, taken.stderr) == (0, "")
+    assert file.stat().st_mode & 0o777 == 0o600
+    pods = [manifest(tmp_path, "x", 6), manifest(tmp_path, "y", 6)]
+    offline = ("simulate", "--snapshot", str(file), "-o", "json", *pods)
+    live = run(node, "simulate", "-o", "json", *pods)
+    away = CliRunner().invoke(cli, offline, env={"NUMALIGN_SOCKET": str(tmp_path / "nobody")})
+    answers = [json.loads(r.stdout) for r in (live, away)]
+    for answer in answers:
+        for entry in answer["pods"]:
+            entry["decision"].pop("revision")
+    assert answers[0] == answers[1]
+
+
+def test_under_another_policy(node: ServedNode, tmp_path: Path) -> None:
+    big = manifest(tmp_path, "big", 9)
+    assert verdicts(run(node, "simulate", "-o", "json", big)) == ["REJECTED"]
+    other = run(node, "simulate", "--policy", "best-effort", "-o", "json", big)
+    assert verdicts(other) == ["ADMITTED"]
+
+
+def test_an_empty_node_on_a_machine_file(tmp_path: Path) -> None:
+    written = document(tmp_path)
+    machine = tmp_path / "machine.yaml"
+    machine.write_text(yaml.safe_dump(written["numalign"].pop("machine")))
+    config = tmp_path / "config.yaml"
+    config.write_text(yaml.safe_dump(written))
+    pods = [manifest(tmp_path, "x", 8), manifest(tmp_path, "y", 8), manifest(tmp_path, "z", 6, 1)]
+    arguments = ("simulate", "--machine", str(machine), "--under", str(config), "-o", "json")
+    result = CliRunner().invoke(cli, [*arguments, *pods])
+    assert verdicts(result) == ["ADMITTED", "REJECTED", "ADMITTED"]
+
+
+def test_a_node_object_brings_in_the_whole_chain(node: ServedNode, tmp_path: Path) -> None:
+    allocatable = {"cpu": "5", "memory": "8Gi", "pods": "10", "example.com/gpu": "4"}
+    described = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n1"},
+        "status": {"allocatable": allocatable, "capacity": allocatable},
+    }
+    file = tmp_path / "node.yaml"
+    file.write_text(yaml.safe_dump(described))
+    pod_file = manifest(tmp_path, "x", 2)
+    result = run(node, "simulate", "--node-object", str(file), "-o", "json", pod_file)
+    (entry,) = json.loads(result.stdout)["pods"]
+    assert entry["decision"]["reason"] == "OutOfcpu"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        pytest.param(["--machine", "m", "--snapshot", "s"], 2, "exclude each other", id="both"),
+        pytest.param(["--snapshot", "/nonexistent"], 1, "/nonexistent: No such file", id="no-file"),
+        pytest.param(["--machine", "/nonexistent"], 1, "/nonexistent", id="no-machine"),
+        pytest.param(["--policy", "strict"], 2, "strict", id="policy"),
+        pytest.param(["--under", "/nonexistent", "--machine", "/dev/null"], 1, "", id="under"),
+    ],
+)
+def test_bad_input(
+    tmp_path: Path, arguments: list[str], code: int, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMALIGN_SOCKET", str(tmp_path / "nobody.sock"))
+    result = CliRunner().invoke(cli, ["simulate", *arguments, manifest(tmp_path, "x", 1)])
+    assert result.exit_code == code
+    assert text in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_no_service(tmp_path: Path) -> None:
+    env = {"NUMALIGN_SOCKET": str(tmp_path / "nobody.sock")}
+    result = CliRunner().invoke(cli, ["simulate", manifest(tmp_path, "x", 1)], env=env)
+    assert result.exit_code == 1
+    assert "cannot reach the topology service" in result.stderr
