@@ -109,7 +109,7 @@ async def test_uc_39_shared_and_free_are_told_apart(tmp_path: Path) -> None:
         memoryManagerPolicy="None",
         reservedMemory=None,
         reservedSystemCPUs="0",
-        numalign={"machine": cpus_only({0: range(8)})},
+        numalign={"machine": cpus_only({0: range(8)}), "devices": []},
     ) as admission:
         g = pod("g", {"containers": [container("c", cpu="2", memory="1Gi")]})
         f = pod("f", {"containers": [container("c", cpu="1500m", memory="1Gi")]})
