@@ -6,6 +6,7 @@ Every container writes a line when it begins, so that one that was started twice
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -114,10 +115,6 @@ class AgentWorld:
         self.start(SERVICES)
         self.start(AGENT)
 
-    def spare(self, what: str) -> None:
-        """Let a process live that was to die at a place."""
-        (self.directory / f"{what}.plan").unlink(missing_ok=True)
-
     def kill(self, what: str) -> None:
         """Kill a process now, whatever it is doing."""
         signal.pidfd_send_signal(self._running[what], signal.SIGKILL)
@@ -149,7 +146,8 @@ class AgentWorld:
             self.kill(what)
             await self.dead(what)
         for pid in self.processes().values():
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def write(self, *pods: Mapping[str, Any]) -> None:
         """Put manifests into the directory, each whole or not at all."""

@@ -101,11 +101,11 @@ async def killed(on: AgentWorld, choose: random.Random) -> None:
     on.kill(victim)
     await on.dead(victim)
     on.start(victim, dies_at=place)
-    # A place that is not reached any more is no place to wait for.
-    died = await on.dead(victim, seconds=choose.random())
-    on.spare(victim)
-    if died or await on.dead(victim, seconds=0.05):
-        on.start(victim)
+    # Where a place is not reached any more, it dies all the same.
+    if not await on.dead(victim, seconds=choose.random()):
+        on.kill(victim)
+        await on.dead(victim)
+    on.start(victim)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

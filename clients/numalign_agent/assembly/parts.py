@@ -94,7 +94,7 @@ class Parts:
             ended=self._pod_ended,
             metrics=metrics,
         )
-        self.dead = DeadContainers(on.runner, self.life, self.workers.content_goes)
+        self.dead = DeadContainers(on.runner, self.life, self._content_goes)
         preemption = Preemption(on.pods, self.workers, on.cache, on.calls, metrics)
         self.effects = Effects(self.workers, on.cache, on.journal, clock, self)
         ranks = {uid: r.rank for uid, r in on.journal.rows().items() if r.rank is not None}
@@ -192,6 +192,15 @@ class Parts:
     def is_finished(self, pod_uid: str) -> bool:
         """See PodQuestions."""
         return self.workers.is_finished(pod_uid)
+
+    def _content_goes(self, pod_uid: str) -> bool:
+        """Whether no dead container of a pod is kept.
+
+        One that is wanted and has no worker yet may still need to know how they ended.
+        """
+        if self.workers.work(pod_uid) is None and pod_uid in self._outside.pods.pods:
+            return False
+        return self.workers.content_goes(pod_uid)
 
     def _released(self, pod_uid: str) -> None:
         self.admitter.released(pod_uid)
