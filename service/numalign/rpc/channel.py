@@ -19,6 +19,7 @@ from grpc import ChannelConnectivity, aio
 
 from numalign.rpc.deadline import within
 from numalign.rpc.local import LocalChannel, LocalServer
+from numalign.rpc.unary_call import UnaryCall
 from numalign.telemetry.trace_context import current_trace
 from numalign.telemetry.tracing import CallSpan, Tracer
 
@@ -80,7 +81,8 @@ class _Outgoing(aio.Channel):
 
     def unary_unary(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """One request, one response."""
-        return self._wrap(method, self._inner.unary_unary(method, *args, **kwargs))
+        call = self._inner.unary_unary(method, *args, **kwargs)
+        return self._wrap(method, call if self._forward is None else _waited_for(call))
 
     def unary_stream(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """One request, a stream of responses."""
@@ -126,6 +128,13 @@ class _Outgoing(aio.Channel):
         exc_tb: TracebackType | None,
     ) -> None:
         await self.close()
+
+
+def _waited_for(call: Call) -> Call:
+    def started(*args: Any, **options: Any) -> Any:
+        return UnaryCall(call(*args, **options))
+
+    return started
 
 
 def _with_deadline(call: Call, with_trace: bool) -> Call:
