@@ -9,6 +9,7 @@ nothing was kept.
      ├── NodeUnknown           the caller has to set the Node object FAILED_PRECONDITION
      ├── NotPrepared           a container must not start yet        FAILED_PRECONDITION
      ├── NotKept               the node keeps no such thing           FAILED_PRECONDITION
+     ├── NotUnprepared         claims of a pod are not given back    UNAVAILABLE
      ├── NotFound              an unknown pod or container           NOT_FOUND
      ├── AlreadyExists         a name or resource is taken           ALREADY_EXISTS
      ├── Unavailable           a provider is down or restarted       UNAVAILABLE
@@ -67,6 +68,10 @@ class NotPrepared(NumalignError):
 
 class NotKept(NumalignError):
     """The configuration has the node keep nothing of what is asked for; the text says which."""
+
+
+class NotUnprepared(NumalignError):
+    """Resource claims of a pod that has ended are not given back yet; the text says why."""
 
 
 class NotFound(NumalignError):

@@ -26,7 +26,7 @@ from tests.bench.processes import (
 )
 from tests.integration.node_document import pod, write_document
 
-from numalign.config.settings import Service
+from numalign.config.settings import CORE_SERVICES
 from numalign.rpc.channel import open_channel
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import admission_pb2_grpc as ad_grpc
@@ -60,10 +60,10 @@ async def five_processes(directory: Path, samples: int, warm_up: int) -> Compare
     log = directory / "log"
     config = write_document(directory)
     commands = {f"floor-{name}": floor_command(name, directory) for name in floor.FIVE}
-    commands |= {service.value: service_command(service.value, config) for service in Service}
+    commands |= {service.value: service_command(service.value, config) for service in CORE_SERVICES}
     with running(commands, log):
         until_listening([floor.socket_of(directory, name) for name in floor.FIVE], log)
-        until_serving([directory / "run" / f"{service}.sock" for service in Service], log)
+        until_serving([directory / "run" / f"{service}.sock" for service in CORE_SERVICES], log)
         return await _compare(directory, "admission", "Admit", samples, warm_up)
 
 
@@ -77,7 +77,7 @@ async def one_process(directory: Path, samples: int, warm_up: int) -> Compared:
     }
     with running(commands, log):
         until_listening([floor.socket_of(directory, floor.ONE)], log)
-        until_serving([directory / "run" / f"{service}.sock" for service in Service], log)
+        until_serving([directory / "run" / f"{service}.sock" for service in CORE_SERVICES], log)
         return await _compare(directory, floor.ONE, "Commit", samples, warm_up)
 
 

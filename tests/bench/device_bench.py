@@ -19,7 +19,7 @@ from tests.bench.processes import ROOT, Unmeasurable, running, service_command, 
 from tests.bench.updating_plugins import DEVICES, RESOURCES, resource_of
 from tests.integration.node_document import write_document
 
-from numalign.config.settings import Service
+from numalign.config.settings import CORE_SERVICES
 from numalign.kube.core.v1 import core_pb2
 from numalign.kube.pod_json import pod_from_json
 from numalign.rpc.channel import open_channel
@@ -40,9 +40,9 @@ async def measure(directory: Path, samples: int, warm_up: int, *, processes: boo
         devices=[],
         devicePlugins={"mode": "host", "directory": str(plugins), "pluginsRegistry": ""},
     )
-    names = [service.value for service in Service] if processes else ["all"]
+    names = [service.value for service in CORE_SERVICES] if processes else ["all"]
     with running({name: service_command(name, config) for name in names}, log):
-        until_serving([directory / "run" / f"{service}.sock" for service in Service], log)
+        until_serving([directory / "run" / f"{service}.sock" for service in CORE_SERVICES], log)
         with _updating(plugins, log) as updating:
             channel = open_channel(directory / "run" / "admission.sock")
             stub: ad_grpc.AdmissionAsyncStub = ad_grpc.AdmissionStub(channel)

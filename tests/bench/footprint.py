@@ -21,7 +21,7 @@ from tests.bench.processes import (
 )
 from tests.integration.node_document import pod, write_document
 
-from numalign.config.settings import Service
+from numalign.config.settings import CORE_SERVICES, Service
 from numalign.rpc.channel import socket_target
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1.admission_pb2_grpc import AdmissionStub
@@ -35,7 +35,7 @@ def measure(directory: Path) -> list[Figure]:
 
     Raises Unmeasurable where a service does not come up.
     """
-    five = _measured(directory / "five", [service.value for service in Service])
+    five = _measured(directory / "five", [service.value for service in CORE_SERVICES])
     one = _measured(directory / "one", ["all"])
     return [
         Figure(name=f"PSS, {name}", unit="MB", value=megabytes, at_most=limit)
@@ -56,7 +56,7 @@ def _measured(directory: Path, processes: list[str]) -> dict[str, float]:
     directory.mkdir()
     config = write_document(directory)
     log = directory / "log"
-    sockets = {service: directory / "run" / f"{service}.sock" for service in Service}
+    sockets = {service: directory / "run" / f"{service}.sock" for service in CORE_SERVICES}
     with running({name: service_command(name, config) for name in processes}, log) as pids:
         until_serving(list(sockets.values()), log)
         _work(sockets[Service.ADMISSION])

@@ -9,7 +9,7 @@ from tests.bench.figures import Figure
 from tests.bench.processes import running, service_command, until_serving
 from tests.integration.node_document import write_document
 
-from numalign.config.settings import Service
+from numalign.config.settings import CORE_SERVICES, Service
 
 ALONE_SECONDS, FIVE_SECONDS = 1.0, 3.0
 
@@ -19,14 +19,14 @@ def measure(directory: Path) -> list[Figure]:
     config = write_document(directory)
     figures = [
         _figure(directory, config, {service.value: [service]}, f"{service} alone", ALONE_SECONDS)
-        for service in Service
+        for service in CORE_SERVICES
     ]
-    five = {service.value: [service] for service in Service}
+    five = {service.value: [service] for service in CORE_SERVICES}
     figures.append(_figure(directory, config, five, "five at once", FIVE_SECONDS))
     # Services in one process do not read the state of services in processes of their own.
     apart = directory / "one"
     apart.mkdir()
-    together: dict[str, list[Service]] = {"all": list(Service)}
+    together: dict[str, list[Service]] = {"all": list(CORE_SERVICES)}
     figures.append(
         _figure(apart, write_document(apart), together, "all in one process", ALONE_SECONDS)
     )

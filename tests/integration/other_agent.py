@@ -15,7 +15,7 @@ from typing import Any
 import grpc
 from tests.integration.node_document import pod
 
-from numalign.config.settings import Service
+from numalign.config.settings import CORE_SERVICES, Service
 from numalign.kube.podresources.v1 import api_pb2 as resources
 from numalign.kube.podresources.v1 import api_pb2_grpc as resources_grpc
 from numalign.v1 import admission_pb2 as ad
@@ -53,7 +53,7 @@ def calls(channels: dict[str, grpc.Channel]) -> dict[str, str]:
     for service in (Service.CPU, Service.MEMORY, Service.DEVICE):
         stub = hp_grpc.HintProviderStub(channels[service])
         found[f"{service} GetInfo"] = code_of(stub.GetInfo, hp.GetInfoRequest())
-    for service in Service:
+    for service in CORE_SERVICES:
         control = ct_grpc.ControlStub(channels[service])
         found[f"{service} GetStatus"] = code_of(control.GetStatus, ct.GetStatusRequest())
     return found

@@ -12,7 +12,7 @@ import pytest
 from grpc import aio
 from tests.integration.plugin_world import Agent, Place, devices_of, end, place, pod, until
 
-from numalign.config.settings import Service
+from numalign.config.settings import CORE_SERVICES, Service
 from numalign.v1 import types_pb2 as pb
 from numalign.v1.admission_pb2_grpc import AdmissionStub
 
@@ -36,7 +36,7 @@ class Deployment:
 
     def __init__(self, world: Place) -> None:
         self.world = world
-        self.services = {service: world.service(service) for service in Service}
+        self.services = {service: world.service(service) for service in CORE_SERVICES}
         self.plugin = world.plugin()
 
     def restart_plugin(self) -> None:

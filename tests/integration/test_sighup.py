@@ -16,7 +16,7 @@ import yaml
 from grpc import aio
 from tests.integration.node_document import document, pod, write_document
 
-from numalign.config.settings import Service
+from numalign.config.settings import CORE_SERVICES, Service
 from numalign.rpc.channel import open_channel
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import admission_pb2_grpc as ad_grpc
@@ -71,7 +71,7 @@ async def test_sighup() -> None:
         write_document(directory, log={"level": "info"})
         async with served(directory) as process:
             await line_with(process, "serving")
-            channels = {s: open_channel(directory / "run" / f"{s}.sock") for s in Service}
+            channels = {s: open_channel(directory / "run" / f"{s}.sock") for s in CORE_SERVICES}
             admission = ad_grpc.AdmissionStub(channels[Service.ADMISSION])
             topology = tm_grpc.TopologyManagerStub(channels[Service.TOPOLOGY])
             running = await admission.Admit(ad.AdmitRequest(pod=pod("a")), wait_for_ready=True)

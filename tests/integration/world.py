@@ -21,7 +21,7 @@ from tests.integration.books import faults_of
 from tests.integration.kill_points import LOST
 from tests.integration.node_document import pod, write_document
 
-from numalign.config.settings import Service
+from numalign.config.settings import CORE_SERVICES, Service
 from numalign.rpc.channel import open_channel
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import admission_pb2_grpc as ad_grpc
@@ -58,7 +58,8 @@ class World:
         self._forgiven: dict[str, int] = {}
         self._tokens = 0
         self._channels = {
-            service: open_channel(directory / "run" / f"{service}.sock") for service in Service
+            service: open_channel(directory / "run" / f"{service}.sock")
+            for service in CORE_SERVICES
         }
         self.admission = ad_grpc.AdmissionStub(self._channels[Service.ADMISSION])
         self._providers = [hp_grpc.HintProviderStub(self._channels[s]) for s in PROVIDERS]
@@ -76,7 +77,7 @@ class World:
     @property
     def processes(self) -> tuple[str, ...]:
         """Names of the processes."""
-        return ("all",) if self.together else tuple(service.value for service in Service)
+        return ("all",) if self.together else tuple(service.value for service in CORE_SERVICES)
 
     async def start(self) -> None:
         """Start everything."""

@@ -25,7 +25,7 @@ from tests.integration.world import World
 from tests.soak.soak_agent import SoakAgent
 from tests.soak.wall_clock import wall_clock
 
-from numalign.config.settings import Service
+from numalign.config.settings import CORE_SERVICES
 from numalign.v1 import hint_provider_pb2 as hp
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -129,7 +129,7 @@ def _roomy(directory: Path) -> dict[str, Any]:
     return found
 
 
-PROCESSES = tuple(service.value for service in Service)
+PROCESSES = tuple(service.value for service in CORE_SERVICES)
 PROVIDERS = ("cpu", "memory", "device")
 
 

@@ -146,6 +146,21 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
         self._answered(response.outcome.revision)
         return response.outcome
 
+    async def PreparePod(
+        self, request: ad.PreparePodRequest, context: Context
+    ) -> ad.PreparePodResponse:
+        """Has the resource claims of an admitted pod prepared by their drivers."""
+        response = await self._call(
+            self._topology.PreparePod(
+                tm.TopologyManagerPreparePodRequest(
+                    pod=request.pod.SerializeToString(deterministic=True), claims=request.claims
+                ),
+                timeout=context.time_remaining(),
+            )
+        )
+        self._answered(response.preparation.revision)
+        return response.preparation
+
     async def PrepareContainer(
         self, request: ad.PrepareContainerRequest, context: Context
     ) -> ad.PrepareContainerResponse:
@@ -351,9 +366,14 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
             raise _named(error) from error
 
 
+def _is_named(details: str) -> bool:
+    """Whether the Topology Manager has said who else cannot be reached."""
+    return "hint provider" in details or "dynamic resources" in details
+
+
 def _named(error: aio.AioRpcError) -> Exception:
     """The same error, or one that says that the Topology Manager cannot be reached."""
     details = error.details() or ""
-    if error.code() == StatusCode.UNAVAILABLE and "hint provider" not in details:
+    if error.code() == StatusCode.UNAVAILABLE and not _is_named(details):
         return Unavailable(f"topology manager: {details}")
     return error

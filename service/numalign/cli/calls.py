@@ -12,7 +12,7 @@ from grpc import StatusCode
 from grpc.aio import AioRpcError, Channel
 
 from numalign.cli.options import Reach, environment
-from numalign.config.settings import Service
+from numalign.config.settings import CORE_SERVICES, Service
 from numalign.errors import ConfigError, Unavailable
 from numalign.rpc.channel import open_channel
 
@@ -43,19 +43,25 @@ def sockets_of(reach: Reach) -> dict[Service, Path]:
     """
     if reach.socket is not None:
         socket = Path(str(reach.socket).removeprefix("unix://")).absolute()
-        beside = {service: socket.with_name(f"{service.value}.sock") for service in Service}
-        return {**beside, Service.ADMISSION: socket}
+        return {**_sockets_in(socket.parent), Service.ADMISSION: socket}
     env, is_root = environment()
     if reach.config is not None:
         from numalign.config.loader import load_settings  # noqa: PLC0415 - reads YAML
 
-        return dict(load_settings(reach.config, env, is_root).endpoints)
+        settings = load_settings(reach.config, env, is_root)
+        return {service: settings.endpoints[service] for service in settings.services}
     from numalign.config.defaults import default_directories  # noqa: PLC0415 - only here
 
     directory = default_directories(env, is_root).runtime
     if directory is None:
         raise ConfigError("--socket: must be given: neither HOME nor an XDG directory is set")
-    return {service: directory / f"{service.value}.sock" for service in Service}
+    return _sockets_in(directory)
+
+
+def _sockets_in(directory: Path) -> dict[Service, Path]:
+    """Where services listen by default; one that not every node has, where its socket is there."""
+    sockets = {service: directory / f"{service.value}.sock" for service in Service}
+    return {s: path for s, path in sockets.items() if s in CORE_SERVICES or path.exists()}
 
 
 @asynccontextmanager

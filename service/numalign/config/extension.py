@@ -14,6 +14,7 @@ from numalign.config.admission_chain import read_admission
 from numalign.config.configz import read_configz
 from numalign.config.defaults import Defaults
 from numalign.config.device_plugins import read_device_plugins
+from numalign.config.dra import read_dra
 from numalign.config.inventory import read_inventory
 from numalign.config.journal import read_journal
 from numalign.config.limits import read_limits
@@ -32,6 +33,7 @@ from numalign.config.settings import (
     ConfigzSettings,
     DevicePluginSettings,
     DeviceSource,
+    DraSettings,
     FailurePolicy,
     JournalSettings,
     LimitSettings,
@@ -58,7 +60,7 @@ from numalign.model.settings import StaticResource
 
 EXTENSION_KEYS = (
     "compatibility", "validation", "runtimeDirectory", "stateDirectory", "sockets", "endpoints",
-    "machine", "devices", "devicePlugins", "nodeAllocatableReservation", "providers",
+    "machine", "devices", "devicePlugins", "dra", "nodeAllocatableReservation", "providers",
     "providerTimeout",
     "queueDepth", "historyLength", "metrics", "log", "owner", "podResources", "limits", "listen",
     "providerDirectories", "secondOwner", "hostRoot", "kubeletConfigz", "admission",
@@ -72,7 +74,7 @@ DEFAULT_QUEUE_DEPTH = 256
 DEFAULT_HISTORY_LENGTH = 4096
 DEFAULT_OWNER = "default"
 
-BUILT_IN_PROVIDERS = frozenset({"device", "cpu", "memory"})
+BUILT_IN_PROVIDERS = frozenset({"device", "cpu", "memory", "dra"})
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?\Z")
 
 
@@ -97,6 +99,7 @@ class Extension:
     machine: MachineSource
     devices: tuple[StaticResource, ...]
     device_plugins: DevicePluginSettings
+    dra: DraSettings
     stated_reservation: Mapping[str, Quantity] | None
     providers: tuple[ProviderSettings, ...]
     provider_timeout: float
@@ -132,6 +135,7 @@ def read_extension(section: Section, defaults: Defaults) -> Extension:
         machine=_machine(section, defaults.base_directory),
         devices=_devices(section, defaults),
         device_plugins=_device_plugins(section),
+        dra=read_dra(section.section("dra")),
         stated_reservation=_reservation(section),
         providers=_providers(section, timeout),
         provider_timeout=timeout,

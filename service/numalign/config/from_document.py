@@ -59,6 +59,7 @@ def settings_from_document(document: object, defaults: Defaults) -> Settings:
         machine=extension.machine,
         devices=extension.devices,
         device_plugins=extension.device_plugins,
+        dra=extension.dra,
         providers=extension.providers,
         provider_timeout=extension.provider_timeout,
         queue_depth=extension.queue_depth,

@@ -19,13 +19,24 @@ from numalign.model.settings import CpuSettings, MemorySettings, StaticResource,
 
 
 class Service(StrEnum):
-    """The services that have a socket of their own."""
+    """The services that have a socket of their own; the last one where it is enabled."""
 
     ADMISSION = "admission"
     TOPOLOGY = "topology"
     CPU = "cpu"
     MEMORY = "memory"
     DEVICE = "device"
+    DRA = "dra"
+
+
+CORE_SERVICES = (
+    Service.ADMISSION,
+    Service.TOPOLOGY,
+    Service.CPU,
+    Service.MEMORY,
+    Service.DEVICE,
+)
+"""The services that every node has."""
 
 
 class Compatibility(StrEnum):
@@ -228,6 +239,20 @@ class DevicePluginSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DraSettings:
+    """Resource claims and the drivers that prepare them. Times are in seconds.
+
+    `plugins_registry` is where drivers are looked for. A driver may take `call_timeout` to
+    answer; pods whose claims are not prepared yet may ask again after `retry_after`.
+    """
+
+    enabled: bool = False
+    plugins_registry: Path = Path("/var/lib/kubelet/plugins_registry")
+    call_timeout: float = 45.0
+    retry_after: float = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AdmitHandlerSettings:
     """An admit handler of somebody else. `timeout` is in seconds; `place` None: the last one."""
 
@@ -292,6 +317,7 @@ class Settings:
     machine: MachineSource
     devices: tuple[StaticResource, ...]
     device_plugins: DevicePluginSettings
+    dra: DraSettings
     providers: tuple[ProviderSettings, ...]
     provider_timeout: float
     queue_depth: int
@@ -314,3 +340,8 @@ class Settings:
     log: LogSettings
     kubelet: Mapping[str, object]
     warnings: tuple[str, ...] = ()
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """The services of this node."""
+        return (*CORE_SERVICES, Service.DRA) if self.dra.enabled else CORE_SERVICES

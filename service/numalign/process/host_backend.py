@@ -28,11 +28,12 @@ from numalign.device.plugin_host.texts import PLUGIN_TYPE
 from numalign.device.plugin_host.watched_plugins import DevicePluginHandler
 from numalign.device.state import DeviceState
 from numalign.device.strategies import DeviceStrategies
-from numalign.errors import StartError
 from numalign.kube.deviceplugin.v1beta1.api_pb2_grpc import add_RegistrationServicer_to_server
 from numalign.model.machine import Machine
+from numalign.plugins.types import DRA_PLUGIN_TYPE
 from numalign.plugins.watcher import PluginWatcher
 from numalign.process.device_life import DeviceLife
+from numalign.process.watched_directory import make_watched
 from numalign.provider.ledger import Ledger
 from numalign.rpc.methods import Registration
 from numalign.rpc.server import ServiceServer
@@ -41,8 +42,6 @@ from numalign.telemetry.tracing import active_tracer
 
 GRACE_CHECK_SECONDS = 10.0
 """How often it is asked which resources are to be given up, as often as a node's status."""
-
-_WATCHED_MODE = 0o755
 
 _log = get_logger("device-plugins")
 
@@ -62,6 +61,7 @@ class HostBackend:
         self._limits = settings.limits
         self._strategies = strategies
         self._observer = observer
+        self._dra_is_served = settings.dra.enabled
         self._started = time.monotonic()
         self._tasks: list[asyncio.Task[None]] = []
         self._server: ServiceServer | None = None
@@ -93,7 +93,7 @@ class HostBackend:
         watched = self._settings.plugins_registry
         socket = make_ready(self._settings.directory, self._sockets, watched=watched is not None)
         if watched is not None:
-            _make_watched(watched)
+            make_watched(watched, "device")
 
         async def serving() -> None:
             self._run(feed.run())
@@ -102,9 +102,13 @@ class HostBackend:
             await self._server.start()
             if watched is not None:
                 handlers = {PLUGIN_TYPE: DevicePluginHandler(self.plugins)}
-                self._run(PluginWatcher(watched, handlers).run())
+                self._run(PluginWatcher(watched, handlers, elsewhere=self._elsewhere).run())
 
         return DeviceLife(serving=serving, close=self._close, pre_start=engine.pre_start)
+
+    def _elsewhere(self, type_: str) -> bool:
+        """Whether the DRA service takes plugins of this type in."""
+        return self._dra_is_served and type_ == DRA_PLUGIN_TYPE
 
     def _now(self) -> float:
         return time.monotonic() - self._started
@@ -147,12 +151,3 @@ def _tell(task: asyncio.Task[None]) -> None:
     """Say that a task which should never end has ended, and why."""
     if not task.cancelled():
         _log.error("device plugins are not followed any more", exc_info=task.exception())
-
-
-def _make_watched(directory: Path) -> None:
-    try:
-        if not directory.is_dir():
-            directory.mkdir(parents=True)
-            directory.chmod(_WATCHED_MODE)
-    except OSError as error:
-        raise StartError("device", f"plugins registry {directory}: {error}") from error

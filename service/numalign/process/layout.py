@@ -12,7 +12,7 @@ from pathlib import Path
 from numalign.config.settings import Service
 from numalign.errors import StateError
 
-KEEPING = (Service.TOPOLOGY, Service.CPU, Service.MEMORY, Service.DEVICE)
+KEEPING = (Service.TOPOLOGY, Service.CPU, Service.MEMORY, Service.DEVICE, Service.DRA)
 """The services that keep state."""
 
 

@@ -46,6 +46,10 @@ PUBLISHED: Mapping[Service, tuple[MetricSpec, ...]] = {
         *own_metrics.DEVICE_PLUGINS,
         *own_metrics.STORE,
     ),
+    Service.DRA: (
+        *kubelet_metrics.DRA,
+        *own_metrics.STORE,
+    ),
 }
 """Everything that each service can publish."""
 
@@ -61,7 +65,7 @@ def open_metrics(service: Service | None, settings: Settings) -> Metrics:
 
     They do nothing where the metrics are served nowhere.
     """
-    services = tuple(Service) if service is None else (service,)
+    services = settings.services if service is None else (service,)
     return Metrics(specs_of(services, settings), enabled=address_of(service, settings) is not None)
 
 

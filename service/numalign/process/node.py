@@ -45,7 +45,7 @@ _log = get_logger("node")
 
 
 class Node:
-    """All five services over one state directory. Open it with `Node.open`."""
+    """All services over one state directory. Open it with `Node.open`."""
 
     def __init__(
         self,
@@ -100,12 +100,13 @@ class Node:
         )
         try:
             tracer = active_tracer()
-            servers = {service: LocalServer(tracer) for service in Service}
+            servers = {service: LocalServer(tracer) for service in settings.services}
             channels = {
                 service: open_local_channel(server, tracer) for service, server in servers.items()
             }
             manager = await topology_part(topology, decider, database, channels, _connect)
             parts = (
+                *await _claim_parts(settings, metrics, database),
                 await cpu_part(context, cpu, database),
                 await memory_part(context, memory, database),
                 await device_part(context, device, plugins, database),
@@ -138,6 +139,17 @@ class Node:
         for part in reversed(self.parts):
             await part.close()
         await self._database.close()
+
+
+async def _claim_parts(
+    settings: Settings, metrics: Metrics, database: Database
+) -> tuple[Part, ...]:
+    """The part of resource claims, on a node that has it."""
+    if not settings.dra.enabled:
+        return ()
+    from numalign.process.dra_part import dra_part  # noqa: PLC0415 - memory of nodes without
+
+    return (await dra_part(settings, metrics, database),)
 
 
 def _connect(path: Path) -> aio.Channel:

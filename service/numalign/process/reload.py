@@ -58,6 +58,7 @@ _OF_SERVICE = {
         "queue_depth": "numalign.queueDepth",
         "history_length": "numalign.historyLength",
         "provider_directories": "numalign.providerDirectories",
+        "dra": "numalign.dra",
         "owner": "numalign.owner",
     },
     Service.CPU: {**_GATES, **_TOPOLOGY, **_OWNERS, "cpu": "cpuManagerPolicy"},
@@ -66,7 +67,9 @@ _OF_SERVICE = {
         **_GATES,
         "devices": "numalign.devices",
         "device_plugins": "numalign.devicePlugins",
+        "dra": "numalign.dra",
     },
+    Service.DRA: {**_GATES, "dra": "numalign.dra", "host_root": "numalign.hostRoot"},
 }
 
 

@@ -83,7 +83,7 @@ async def _run(service: Service | None, settings: Settings, read: Callable[[], S
 async def _run_all(settings: Settings, read: Callable[[], Settings]) -> None:
     from numalign.process.node import Node  # noqa: PLC0415 - memory of single services
 
-    owners = SecondOwnerWatch(settings, Service)
+    owners = SecondOwnerWatch(settings, settings.services)
     await owners.refuse_start()
     node = await Node.open(settings, read)
     try:

@@ -11,6 +11,7 @@ from grpc import aio
 
 from numalign.config.machine_source import read_machine
 from numalign.config.settings import Service, Settings
+from numalign.errors import ConfigError
 from numalign.process.layout import refuse_other_layout, state_name
 from numalign.process.metrics import count_reports, observe_commit
 from numalign.process.part import Part
@@ -37,6 +38,8 @@ async def open_part(service: Service, settings: Settings, metrics: Metrics) -> P
         return admission_part(settings, topology, metrics, partial(topology_serves, topology))
     if service is Service.TOPOLOGY:
         return await _topology(settings, metrics)
+    if service is Service.DRA:
+        return await _claims(settings, metrics)
     return await _provider(service, settings, metrics)
 
 
@@ -60,12 +63,23 @@ async def _topology(settings: Settings, metrics: Metrics) -> Part:
         metrics=metrics,
     )
     decider = build_decider(context)
-    channels = {service: _connect(settings.endpoints[service]) for service in PROVIDER_ORDER}
+    callees = (*PROVIDER_ORDER, Service.DRA)
+    channels = {s: _connect(settings.endpoints[s]) for s in callees if s in settings.services}
     return await _over_state(
         settings,
         Service.TOPOLOGY,
         metrics,
         lambda database: topology_part(context, decider, database, channels, _connect),
+    )
+
+
+async def _claims(settings: Settings, metrics: Metrics) -> Part:
+    from numalign.process.dra_part import dra_part  # noqa: PLC0415 - memory
+
+    if not settings.dra.enabled:
+        raise ConfigError("numalign.dra.enabled: is false, and then there is nothing to serve")
+    return await _over_state(
+        settings, Service.DRA, metrics, lambda database: dra_part(settings, metrics, database)
     )
 
 

@@ -1,4 +1,4 @@
-"""Five services as five processes of one command: started together, kept up, stopped together.
+"""Every service as a process of one command: started together, kept up, stopped together.
 
 Separate from `serve`, which runs services in its own process. What a pod's container manager
 does for sidecars, this does where there is none.
@@ -25,7 +25,14 @@ FIRST_WAIT_SECONDS = 0.5
 LONGEST_WAIT_SECONDS = 15.0
 _LOOK_SECONDS = 0.1
 
-_ORDER = (Service.DEVICE, Service.CPU, Service.MEMORY, Service.TOPOLOGY, Service.ADMISSION)
+_ORDER = (
+    Service.DRA,
+    Service.DEVICE,
+    Service.CPU,
+    Service.MEMORY,
+    Service.TOPOLOGY,
+    Service.ADMISSION,
+)
 _OPTIONS = {"runtimeDirectory": "--runtime-directory", "stateDirectory": "--state-directory"}
 _log = get_logger("supervise")
 
@@ -39,7 +46,8 @@ def serve_processes(config: Path | None, overrides: Mapping[str, object]) -> int
     """
     settings = load_settings(config, os.environ, os.geteuid() == 0, overrides)
     configure_logs(settings.log.format.value, settings.log.level.value)
-    return asyncio.run(Supervisor(command_of(config, overrides), settings.endpoints).run())
+    sockets = {service: settings.endpoints[service] for service in settings.services}
+    return asyncio.run(Supervisor(command_of(config, overrides), sockets).run())
 
 
 def command_of(
@@ -58,7 +66,7 @@ def command_of(
 class Supervisor:
     """Runs a command for each service until SIGTERM or SIGINT; SIGHUP is passed on.
 
-    `sockets` are where the services listen once they have started.
+    `sockets` are the services to run, and where they listen once they have started.
     """
 
     def __init__(
@@ -79,7 +87,7 @@ class Supervisor:
         loop.add_signal_handler(signal.SIGHUP, self._pass_on, signal.SIGHUP)
         try:
             async with asyncio.TaskGroup() as group:
-                for service in _ORDER:
+                for service in (service for service in _ORDER if service in self._sockets):
                     group.create_task(self._keep(service))
         finally:
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

@@ -36,6 +36,7 @@ from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import hint_provider_pb2_grpc as hp_grpc
 from numalign.v1 import topology_pb2 as tm
 from numalign.v1 import types_pb2 as pb
+from numalign.v1.dynamic_resources_pb2_grpc import DynamicResourcesStub
 from numalign.v1.topology_pb2_grpc import add_TopologyManagerServicer_to_server
 
 HEALTH_NAME = "numalign.v1.TopologyManager"
@@ -93,6 +94,9 @@ async def topology_part(
         strategies=strategies,
         settlement=settlement,
         pods=context.pods,
+        dynamic_resources=DynamicResourcesStub(channels[Service.DRA])
+        if settings.dra.enabled
+        else None,
     )
     node = TopologyNode(
         manager=manager,
@@ -120,6 +124,7 @@ async def topology_part(
     async def serving() -> None:
         registry.watch_all()
         settling.add(asyncio.ensure_future(_settle_whenever_needed(manager, registry, settled)))
+        settling.add(asyncio.ensure_future(manager.claims.follow()))
 
     async def ready() -> None:
         await settled.wait()

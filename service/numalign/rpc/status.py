@@ -32,6 +32,7 @@ _CODES: Mapping[type[BaseException], StatusCode] = {
     errors.NodeUnknown: StatusCode.FAILED_PRECONDITION,
     errors.NotPrepared: StatusCode.FAILED_PRECONDITION,
     errors.NotKept: StatusCode.FAILED_PRECONDITION,
+    errors.NotUnprepared: StatusCode.UNAVAILABLE,
     errors.NotFound: StatusCode.NOT_FOUND,
     errors.AlreadyExists: StatusCode.ALREADY_EXISTS,
     errors.Unavailable: StatusCode.UNAVAILABLE,

@@ -118,6 +118,7 @@ def all_metrics() -> tuple[MetricSpec, ...]:
         *kubelet_metrics.CPU,
         *kubelet_metrics.MEMORY,
         *kubelet_metrics.DEVICE,
+        *kubelet_metrics.DRA,
         *kubelet_metrics.POD_RESOURCES,
         *kubelet_metrics.RESOURCE_MANAGER,
         *ADMIT_HANDLERS,

@@ -14,6 +14,7 @@ from numalign.model.pod import Pod, Resources
 from numalign.model.pod_change import is_resizable
 from numalign.model.quantity import Quantity
 from numalign.topology.agreement import giver_of
+from numalign.topology.claim_record import keep_claims
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
 
@@ -83,8 +84,8 @@ def keep_what_was_not_asked(
 ) -> None:
     """Complete what containers hold after a resize by what nobody was asked about.
 
-    That is the devices of the providers of the names `left_out`, and the affinity of containers
-    that were not judged again.
+    That is the devices of the providers of the names `left_out`, the affinity of containers
+    that were not judged again, and resource claims.
     """
     known = {allocation.container: allocation for allocation in before.allocations}
     for allocation in allocations:
@@ -92,6 +93,7 @@ def keep_what_was_not_asked(
         if held is None:
             continue
         allocation.devices.extend(device for device in held.devices if giver_of(device) in left_out)
+        keep_claims(allocation, held)
         if held.HasField("affinity") and not allocation.HasField("affinity"):
             allocation.affinity.CopyFrom(held.affinity)
 

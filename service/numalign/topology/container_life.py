@@ -18,6 +18,8 @@ from numalign.model.ids import PodUid
 from numalign.provider.hint_messages import hint_to_message
 from numalign.store.carried import carried_through
 from numalign.topology.agreement import holding_now
+from numalign.topology.claim_preparation import ClaimPreparation
+from numalign.topology.claim_record import keep_claims
 from numalign.topology.hint_store import HintStore
 from numalign.topology.pre_start import pre_start
 from numalign.topology.provider_handle import ProviderDown, ProviderHandle
@@ -50,25 +52,28 @@ class ContainerLife:
         registry: ProviderRegistry,
         turnstile: Turnstile,
         introduce: Introduce,
+        claims: ClaimPreparation,
     ) -> None:
         self._records = records
         self._hints = hints
         self._registry = registry
         self._turnstile = turnstile
         self._introduce = introduce
+        self._claims = claims
 
     async def prepare(self, pod_uid: PodUid, container: str) -> ad.PrepareContainerResponse:
         """What to apply to a container, from every provider."""
         async with self._turnstile.turn():
             admitted = self._records.require(pod_uid)
             _require_container(admitted, container)
+            self._claims.check(admitted)
             await self._registry.ready(self._introduce)
         await pre_start(self._registry.handles, admitted.pod, container)
         async with self._turnstile.turn():
             admitted = self._records.require(pod_uid)
             await self._registry.ready(self._introduce)
             parts = await carried_through(self._prepare(admitted, container))
-        preparation = _prepared(container, [part for _, part in parts])
+        preparation = _prepared(admitted, container, [part for _, part in parts])
         unready = [handle for handle, part in parts if part.unready]
         await pre_start(unready, admitted.pod, container)
         return preparation
@@ -152,9 +157,14 @@ def _require_container(admitted: Admitted, container: str) -> None:
 
 
 def _prepared(
-    container: str, parts: Iterable[hp.HintProviderPrepareContainerResponse]
+    admitted: Admitted, container: str, parts: Iterable[hp.HintProviderPrepareContainerResponse]
 ) -> ad.PrepareContainerResponse:
     response = ad.PrepareContainerResponse(allocation=pb.ContainerAllocation(container=container))
+    for recorded in admitted.message.allocations:
+        if recorded.container == container:
+            keep_claims(response.allocation, recorded)
+            # Before those of device plugins (DRA-27).
+            response.edits.cdi_devices.extend(recorded.claim_cdi_devices)
     for part in parts:
         if part.HasField("failure"):
             raise NotPrepared(part.failure.message)

@@ -236,6 +236,8 @@ class Decider:
             allocations=response.allocations, pod_allocation=response.pod_allocation
         )
         self.describe(record, call)
+        if resized is not None:
+            record.claims_prepared = resized.before.message.claims_prepared
         stays = resized is not None and self._stays(response, resized)
         if resized is not None and stays:
             record.config_generation = resized.before.message.config_generation

@@ -21,6 +21,7 @@ from numalign.provider.hint_messages import hint_from_message
 from numalign.provider.pod_cache import PodCache
 from numalign.store.carried import carried_through
 from numalign.telemetry.logs import get_logger, log_fields
+from numalign.topology.claim_preparation import ClaimPreparation
 from numalign.topology.container_life import ContainerLife
 from numalign.topology.decision import AdmitCall, Decider, DecidingParts, Decision
 from numalign.topology.hint_store import HintStore
@@ -34,6 +35,7 @@ from numalign.topology.settlement import Settlement
 from numalign.topology.strategies import TopologyStrategies
 from numalign.topology.turnstile import Turnstile
 from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import dynamic_resources_pb2_grpc as dr_grpc
 from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import types_pb2 as pb
 
@@ -63,7 +65,9 @@ class TopologyManager:
         strategies: TopologyStrategies,
         settlement: Settlement,
         pods: PodCache,
+        dynamic_resources: dr_grpc.DynamicResourcesAsyncStub | None = None,
     ) -> None:
+        """Put it together; without `dynamic_resources`, claims of pods are not looked at."""
         self._records = records
         self._hints = hints
         self._picture = picture
@@ -81,12 +85,14 @@ class TopologyManager:
             lost=settlement.lost_parts,
         )
         self._resizing = Resizing(self._decider, settlement, pods, as_new=strategies.resizes_as_new)
+        self.claims = ClaimPreparation(records, turnstile, dynamic_resources)
         self.containers = ContainerLife(
             records=records,
             hints=hints,
             registry=registry,
             turnstile=turnstile,
             introduce=self._introduce,
+            claims=self.claims,
         )
         self._incarnation = uuid.uuid4().hex
         self._numbers = itertools.count(1)
@@ -101,6 +107,7 @@ class TopologyManager:
 
     async def release(self, pod_uid: PodUid) -> int:
         """Give back everything that a pod holds; the revision after. NotFound if unknown."""
+        await self.claims.unprepare(pod_uid)
         async with self._turnstile.turn():
             if pod_uid not in self._settlement.strays:
                 self._records.require(pod_uid)
@@ -113,7 +120,10 @@ class TopologyManager:
         """
         async with self._turnstile.turn():
             self._records.require_past("as_of_revision", picture.as_of_revision)
-            return await carried_through(self._reconcile(picture))
+            outcome = await carried_through(self._reconcile(picture))
+        if picture.sources_ready:
+            outcome.problems.extend(await self.claims.reconcile())
+        return outcome
 
     def affinity(self, pod_uid: PodUid, container: str) -> TopologyHint:
         """The stored hint of a container (TM-50)."""

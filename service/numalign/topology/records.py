@@ -93,6 +93,7 @@ class Records:
         self._changing = asyncio.Lock()
         self._shared_cpus = ""
         self._unhealthy: pb.UnhealthyDevices | None = None
+        self._unhealthy_by_teller: dict[str, pb.UnhealthyDevices] = {}
         self._pods: dict[PodUid, Admitted] = {}
         for row in stored.admissions:
             message = pb.AdmissionRecord.FromString(row.record)
@@ -184,8 +185,14 @@ class Records:
                 shared = ad.SharedCpus(cpus=cpus)
                 self._note(ad.WatchAssignmentsResponse(shared_cpus=shared), revision)
 
-    def note_health(self, unhealthy: pb.UnhealthyDevices) -> None:
-        """The devices that are held and not healthy are these now."""
+    def note_health(self, told: pb.UnhealthyDevices, teller: str = "") -> None:
+        """The devices that are held and not healthy are these now, of those that `teller` knows."""
+        self._unhealthy_by_teller[teller] = told
+        unhealthy = pb.UnhealthyDevices(
+            devices=[
+                d for _, each in sorted(self._unhealthy_by_teller.items()) for d in each.devices
+            ]
+        )
         if unhealthy != self._unhealthy:
             self._unhealthy = unhealthy
             self._wake()

@@ -159,6 +159,15 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
             config_generation=self._facts.config_generation,
         )
 
+    async def PreparePod(
+        self, request: tm.TopologyManagerPreparePodRequest, context: Context
+    ) -> tm.TopologyManagerPreparePodResponse:
+        """Has the resource claims of an admitted pod prepared."""
+        if not request.pod:
+            raise InvalidInput(FieldViolation("pod", "Required value"))
+        preparation = await self._manager.claims.prepare(request.pod, request.claims)
+        return tm.TopologyManagerPreparePodResponse(preparation=preparation)
+
     async def PrepareContainer(
         self, request: tm.TopologyManagerPrepareContainerRequest, context: Context
     ) -> tm.TopologyManagerPrepareContainerResponse:

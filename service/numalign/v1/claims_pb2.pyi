@@ -210,25 +210,37 @@ class ClaimAllocation(_message.Message):
 
     NAMESPACE_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
+    UID_FIELD_NUMBER: _builtins.int
     DEVICES_FIELD_NUMBER: _builtins.int
+    REFERENCES_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     """Namespace of the claim."""
     name: _builtins.str
     """Name of the claim."""
+    uid: _builtins.str
+    """UID of the claim."""
     @_builtins.property
     def devices(self) -> _containers.RepeatedCompositeFieldContainer[Global___ClaimedDevice]:
         """All of its devices, by driver."""
+
+    @_builtins.property
+    def references(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """How the container refers to it: `<entry>` or `<entry>/<request>`, where the entry is one of
+        `spec.resourceClaims`. Empty where only extended resources of the container lead to it.
+        """
 
     def __init__(
         self,
         *,
         namespace: _builtins.str = ...,
         name: _builtins.str = ...,
+        uid: _builtins.str = ...,
         devices: _abc.Iterable[Global___ClaimedDevice] | None = ...,
+        references: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["devices", b"devices", "name", b"name", "namespace", b"namespace"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["devices", b"devices", "name", b"name", "namespace", b"namespace", "references", b"references", "uid", b"uid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

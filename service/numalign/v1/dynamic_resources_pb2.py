@@ -24,46 +24,49 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from numalign.v1 import claims_pb2 as numalign_dot_v1_dot_claims__pb2
-from numalign.v1 import types_pb2 as numalign_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#numalign/v1/dynamic_resources.proto\x12\x0bnumalign.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x18numalign/v1/claims.proto\x1a\x17numalign/v1/types.proto\"m\n!DynamicResourcesPreparePodRequest\x12\x0b\n\x03pod\x18\x01 \x01(\x0c\x12)\n\x06\x63laims\x18\x02 \x03(\x0b\x32\x19.numalign.v1.FetchedClaim\x12\x10\n\x08revision\x18\x03 \x01(\x04\"\x84\x01\n\"DynamicResourcesPreparePodResponse\x12,\n\x07not_yet\x18\x01 \x01(\x0b\x32\x1b.numalign.v1.NotPreparedYet\x12\x30\n\ncontainers\x18\x02 \x03(\x0b\x32\x1c.numalign.v1.ContainerClaims\"a\n\x0eNotPreparedYet\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12.\n\x0bretry_after\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"g\n\x0f\x43ontainerClaims\x12\x11\n\tcontainer\x18\x01 \x01(\t\x12,\n\x06\x63laims\x18\x02 \x03(\x0b\x32\x1c.numalign.v1.ClaimAllocation\x12\x13\n\x0b\x63\x64i_devices\x18\x03 \x03(\t\"&\n\x13UnpreparePodRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\"\x16\n\x14UnpreparePodResponse\"G\n\x14ReconcilePodsRequest\x12\x17\n\x0f\x61\x63tive_pod_uids\x18\x01 \x03(\t\x12\x16\n\x0e\x61s_of_revision\x18\x02 \x01(\x04\")\n\x15ReconcilePodsResponse\x12\x10\n\x08problems\x18\x01 \x03(\t\"\x13\n\x11ListClaimsRequest\"l\n\x12ListClaimsResponse\x12&\n\x06\x63laims\x18\x01 \x03(\x0b\x32\x16.numalign.v1.KeptClaim\x12.\n\x07\x64rivers\x18\x02 \x03(\x0b\x32\x1d.numalign.v1.RegisteredDriver\"x\n\tKeptClaim\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03uid\x18\x03 \x01(\t\x12\x10\n\x08pod_uids\x18\x04 \x03(\t\x12+\n\x07\x64rivers\x18\x05 \x03(\x0b\x32\x1a.numalign.v1.ClaimOfDriver\"^\n\rClaimOfDriver\x12\x0e\n\x06\x64river\x18\x01 \x01(\t\x12\x10\n\x08prepared\x18\x02 \x01(\x08\x12+\n\x07\x64\x65vices\x18\x03 \x03(\x0b\x32\x1a.numalign.v1.ClaimedDevice\"V\n\x10RegisteredDriver\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08\x65ndpoint\x18\x02 \x01(\t\x12\x0f\n\x07service\x18\x03 \x01(\t\x12\x11\n\tconnected\x18\x04 \x01(\x08\"\x19\n\x17WatchClaimHealthRequest\"I\n\x18WatchClaimHealthResponse\x12-\n\x07\x64\x65vices\x18\x01 \x03(\x0b\x32\x1c.numalign.v1.UnhealthyDevice2\xe0\x03\n\x10\x44ynamicResources\x12m\n\nPreparePod\x12..numalign.v1.DynamicResourcesPreparePodRequest\x1a/.numalign.v1.DynamicResourcesPreparePodResponse\x12S\n\x0cUnpreparePod\x12 .numalign.v1.UnpreparePodRequest\x1a!.numalign.v1.UnpreparePodResponse\x12V\n\rReconcilePods\x12!.numalign.v1.ReconcilePodsRequest\x1a\".numalign.v1.ReconcilePodsResponse\x12M\n\nListClaims\x12\x1e.numalign.v1.ListClaimsRequest\x1a\x1f.numalign.v1.ListClaimsResponse\x12\x61\n\x10WatchClaimHealth\x12$.numalign.v1.WatchClaimHealthRequest\x1a%.numalign.v1.WatchClaimHealthResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#numalign/v1/dynamic_resources.proto\x12\x0bnumalign.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x18numalign/v1/claims.proto\"\x9b\x01\n!DynamicResourcesPreparePodRequest\x12\x0b\n\x03pod\x18\x01 \x01(\x0c\x12)\n\x06\x63laims\x18\x02 \x03(\x0b\x32\x19.numalign.v1.FetchedClaim\x12\x10\n\x08revision\x18\x03 \x01(\x04\x12,\n\x08recorded\x18\x04 \x03(\x0b\x32\x1a.numalign.v1.RecordedClaim\"N\n\rRecordedClaim\x12+\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x1c.numalign.v1.ClaimAllocation\x12\x10\n\x08pod_uids\x18\x02 \x03(\t\"\x84\x01\n\"DynamicResourcesPreparePodResponse\x12,\n\x07not_yet\x18\x01 \x01(\x0b\x32\x1b.numalign.v1.NotPreparedYet\x12\x30\n\ncontainers\x18\x02 \x03(\x0b\x32\x1c.numalign.v1.ContainerClaims\"a\n\x0eNotPreparedYet\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12.\n\x0bretry_after\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"g\n\x0f\x43ontainerClaims\x12\x11\n\tcontainer\x18\x01 \x01(\t\x12,\n\x06\x63laims\x18\x02 \x03(\x0b\x32\x1c.numalign.v1.ClaimAllocation\x12\x13\n\x0b\x63\x64i_devices\x18\x03 \x03(\t\"T\n\x13UnpreparePodRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12,\n\x08recorded\x18\x02 \x03(\x0b\x32\x1a.numalign.v1.RecordedClaim\"\x16\n\x14UnpreparePodResponse\"u\n\x14ReconcilePodsRequest\x12\x17\n\x0f\x61\x63tive_pod_uids\x18\x01 \x03(\t\x12\x16\n\x0e\x61s_of_revision\x18\x02 \x01(\x04\x12,\n\x08recorded\x18\x03 \x03(\x0b\x32\x1a.numalign.v1.RecordedClaim\")\n\x15ReconcilePodsResponse\x12\x10\n\x08problems\x18\x01 \x03(\t\"\x13\n\x11ListClaimsRequest\"l\n\x12ListClaimsResponse\x12&\n\x06\x63laims\x18\x01 \x03(\x0b\x32\x16.numalign.v1.KeptClaim\x12.\n\x07\x64rivers\x18\x02 \x03(\x0b\x32\x1d.numalign.v1.RegisteredDriver\"x\n\tKeptClaim\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03uid\x18\x03 \x01(\t\x12\x10\n\x08pod_uids\x18\x04 \x03(\t\x12+\n\x07\x64rivers\x18\x05 \x03(\x0b\x32\x1a.numalign.v1.ClaimOfDriver\"^\n\rClaimOfDriver\x12\x0e\n\x06\x64river\x18\x01 \x01(\t\x12\x10\n\x08prepared\x18\x02 \x01(\x08\x12+\n\x07\x64\x65vices\x18\x03 \x03(\x0b\x32\x1a.numalign.v1.ClaimedDevice\"V\n\x10RegisteredDriver\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08\x65ndpoint\x18\x02 \x01(\t\x12\x0f\n\x07service\x18\x03 \x01(\t\x12\x11\n\tconnected\x18\x04 \x01(\x08\"\x19\n\x17WatchClaimHealthRequest\"M\n\x18WatchClaimHealthResponse\x12\x31\n\x07\x64\x65vices\x18\x01 \x03(\x0b\x32 .numalign.v1.ClaimedDeviceHealth\"\x86\x01\n\x13\x43laimedDeviceHealth\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\r\n\x05\x63laim\x18\x02 \x01(\t\x12\x0e\n\x06\x64river\x18\x03 \x01(\t\x12\x0c\n\x04pool\x18\x04 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x05 \x01(\t\x12\x0e\n\x06health\x18\x06 \x01(\t\x12\x0f\n\x07message\x18\x07 \x01(\t2\xe0\x03\n\x10\x44ynamicResources\x12m\n\nPreparePod\x12..numalign.v1.DynamicResourcesPreparePodRequest\x1a/.numalign.v1.DynamicResourcesPreparePodResponse\x12S\n\x0cUnpreparePod\x12 .numalign.v1.UnpreparePodRequest\x1a!.numalign.v1.UnpreparePodResponse\x12V\n\rReconcilePods\x12!.numalign.v1.ReconcilePodsRequest\x1a\".numalign.v1.ReconcilePodsResponse\x12M\n\nListClaims\x12\x1e.numalign.v1.ListClaimsRequest\x1a\x1f.numalign.v1.ListClaimsResponse\x12\x61\n\x10WatchClaimHealth\x12$.numalign.v1.WatchClaimHealthRequest\x1a%.numalign.v1.WatchClaimHealthResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'numalign.v1.dynamic_resources_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_DYNAMICRESOURCESPREPAREPODREQUEST']._serialized_start=135
-  _globals['_DYNAMICRESOURCESPREPAREPODREQUEST']._serialized_end=244
-  _globals['_DYNAMICRESOURCESPREPAREPODRESPONSE']._serialized_start=247
-  _globals['_DYNAMICRESOURCESPREPAREPODRESPONSE']._serialized_end=379
-  _globals['_NOTPREPAREDYET']._serialized_start=381
-  _globals['_NOTPREPAREDYET']._serialized_end=478
-  _globals['_CONTAINERCLAIMS']._serialized_start=480
-  _globals['_CONTAINERCLAIMS']._serialized_end=583
-  _globals['_UNPREPAREPODREQUEST']._serialized_start=585
-  _globals['_UNPREPAREPODREQUEST']._serialized_end=623
-  _globals['_UNPREPAREPODRESPONSE']._serialized_start=625
-  _globals['_UNPREPAREPODRESPONSE']._serialized_end=647
-  _globals['_RECONCILEPODSREQUEST']._serialized_start=649
-  _globals['_RECONCILEPODSREQUEST']._serialized_end=720
-  _globals['_RECONCILEPODSRESPONSE']._serialized_start=722
-  _globals['_RECONCILEPODSRESPONSE']._serialized_end=763
-  _globals['_LISTCLAIMSREQUEST']._serialized_start=765
-  _globals['_LISTCLAIMSREQUEST']._serialized_end=784
-  _globals['_LISTCLAIMSRESPONSE']._serialized_start=786
-  _globals['_LISTCLAIMSRESPONSE']._serialized_end=894
-  _globals['_KEPTCLAIM']._serialized_start=896
-  _globals['_KEPTCLAIM']._serialized_end=1016
-  _globals['_CLAIMOFDRIVER']._serialized_start=1018
-  _globals['_CLAIMOFDRIVER']._serialized_end=1112
-  _globals['_REGISTEREDDRIVER']._serialized_start=1114
-  _globals['_REGISTEREDDRIVER']._serialized_end=1200
-  _globals['_WATCHCLAIMHEALTHREQUEST']._serialized_start=1202
-  _globals['_WATCHCLAIMHEALTHREQUEST']._serialized_end=1227
-  _globals['_WATCHCLAIMHEALTHRESPONSE']._serialized_start=1229
-  _globals['_WATCHCLAIMHEALTHRESPONSE']._serialized_end=1302
-  _globals['_DYNAMICRESOURCES']._serialized_start=1305
-  _globals['_DYNAMICRESOURCES']._serialized_end=1785
+  _globals['_DYNAMICRESOURCESPREPAREPODREQUEST']._serialized_start=111
+  _globals['_DYNAMICRESOURCESPREPAREPODREQUEST']._serialized_end=266
+  _globals['_RECORDEDCLAIM']._serialized_start=268
+  _globals['_RECORDEDCLAIM']._serialized_end=346
+  _globals['_DYNAMICRESOURCESPREPAREPODRESPONSE']._serialized_start=349
+  _globals['_DYNAMICRESOURCESPREPAREPODRESPONSE']._serialized_end=481
+  _globals['_NOTPREPAREDYET']._serialized_start=483
+  _globals['_NOTPREPAREDYET']._serialized_end=580
+  _globals['_CONTAINERCLAIMS']._serialized_start=582
+  _globals['_CONTAINERCLAIMS']._serialized_end=685
+  _globals['_UNPREPAREPODREQUEST']._serialized_start=687
+  _globals['_UNPREPAREPODREQUEST']._serialized_end=771
+  _globals['_UNPREPAREPODRESPONSE']._serialized_start=773
+  _globals['_UNPREPAREPODRESPONSE']._serialized_end=795
+  _globals['_RECONCILEPODSREQUEST']._serialized_start=797
+  _globals['_RECONCILEPODSREQUEST']._serialized_end=914
+  _globals['_RECONCILEPODSRESPONSE']._serialized_start=916
+  _globals['_RECONCILEPODSRESPONSE']._serialized_end=957
+  _globals['_LISTCLAIMSREQUEST']._serialized_start=959
+  _globals['_LISTCLAIMSREQUEST']._serialized_end=978
+  _globals['_LISTCLAIMSRESPONSE']._serialized_start=980
+  _globals['_LISTCLAIMSRESPONSE']._serialized_end=1088
+  _globals['_KEPTCLAIM']._serialized_start=1090
+  _globals['_KEPTCLAIM']._serialized_end=1210
+  _globals['_CLAIMOFDRIVER']._serialized_start=1212
+  _globals['_CLAIMOFDRIVER']._serialized_end=1306
+  _globals['_REGISTEREDDRIVER']._serialized_start=1308
+  _globals['_REGISTEREDDRIVER']._serialized_end=1394
+  _globals['_WATCHCLAIMHEALTHREQUEST']._serialized_start=1396
+  _globals['_WATCHCLAIMHEALTHREQUEST']._serialized_end=1421
+  _globals['_WATCHCLAIMHEALTHRESPONSE']._serialized_start=1423
+  _globals['_WATCHCLAIMHEALTHRESPONSE']._serialized_end=1500
+  _globals['_CLAIMEDDEVICEHEALTH']._serialized_start=1503
+  _globals['_CLAIMEDDEVICEHEALTH']._serialized_end=1637
+  _globals['_DYNAMICRESOURCES']._serialized_start=1640
+  _globals['_DYNAMICRESOURCES']._serialized_end=2120
 # @@protoc_insertion_point(module_scope)

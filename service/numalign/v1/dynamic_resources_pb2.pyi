@@ -9,7 +9,6 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from numalign.v1 import claims_pb2 as _claims_pb2
-from numalign.v1 import types_pb2 as _types_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -30,6 +29,7 @@ class DynamicResourcesPreparePodRequest(_message.Message):
     POD_FIELD_NUMBER: _builtins.int
     CLAIMS_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
+    RECORDED_FIELD_NUMBER: _builtins.int
     pod: _builtins.bytes
     """The serialised v1.Pod, with its status as it is now."""
     revision: _builtins.int
@@ -38,20 +38,55 @@ class DynamicResourcesPreparePodRequest(_message.Message):
     def claims(self) -> _containers.RepeatedCompositeFieldContainer[_claims_pb2.FetchedClaim]:
         """Its claims as the caller has just read them."""
 
+    @_builtins.property
+    def recorded(self) -> _containers.RepeatedCompositeFieldContainer[Global___RecordedClaim]:
+        """The claims that are recorded for the pod: what is not known of them is taken from here."""
+
     def __init__(
         self,
         *,
         pod: _builtins.bytes = ...,
         claims: _abc.Iterable[_claims_pb2.FetchedClaim] | None = ...,
         revision: _builtins.int = ...,
+        recorded: _abc.Iterable[Global___RecordedClaim] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims", b"claims", "pod", b"pod", "revision", b"revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims", b"claims", "pod", b"pod", "recorded", b"recorded", "revision", b"revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DynamicResourcesPreparePodRequest: _TypeAlias = DynamicResourcesPreparePodRequest  # noqa: Y015
+
+@_typing.final
+class RecordedClaim(_message.Message):
+    """A claim as the record of admitted pods has it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CLAIM_FIELD_NUMBER: _builtins.int
+    POD_UIDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def claim(self) -> _claims_pb2.ClaimAllocation:
+        """The claim and its devices."""
+
+    @_builtins.property
+    def pod_uids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """UIDs of all pods that it is recorded for."""
+
+    def __init__(
+        self,
+        *,
+        claim: _claims_pb2.ClaimAllocation | None = ...,
+        pod_uids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["claim", b"claim"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claim", b"claim", "pod_uids", b"pod_uids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RecordedClaim: _TypeAlias = RecordedClaim  # noqa: Y015
 
 @_typing.final
 class DynamicResourcesPreparePodResponse(_message.Message):
@@ -156,16 +191,22 @@ class UnpreparePodRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     POD_UID_FIELD_NUMBER: _builtins.int
+    RECORDED_FIELD_NUMBER: _builtins.int
     pod_uid: _builtins.str
     """Pod UID."""
+    @_builtins.property
+    def recorded(self) -> _containers.RepeatedCompositeFieldContainer[Global___RecordedClaim]:
+        """The claims that are recorded for the pod, as in PreparePod."""
+
     def __init__(
         self,
         *,
         pod_uid: _builtins.str = ...,
+        recorded: _abc.Iterable[Global___RecordedClaim] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["pod_uid", b"pod_uid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pod_uid", b"pod_uid", "recorded", b"recorded"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -196,21 +237,27 @@ class ReconcilePodsRequest(_message.Message):
 
     ACTIVE_POD_UIDS_FIELD_NUMBER: _builtins.int
     AS_OF_REVISION_FIELD_NUMBER: _builtins.int
+    RECORDED_FIELD_NUMBER: _builtins.int
     as_of_revision: _builtins.int
     """The revision of that list: pods admitted later are not touched."""
     @_builtins.property
     def active_pod_uids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """UIDs of the pods that are admitted."""
 
+    @_builtins.property
+    def recorded(self) -> _containers.RepeatedCompositeFieldContainer[Global___RecordedClaim]:
+        """Every claim that is recorded for any of them, as in PreparePod."""
+
     def __init__(
         self,
         *,
         active_pod_uids: _abc.Iterable[_builtins.str] | None = ...,
         as_of_revision: _builtins.int = ...,
+        recorded: _abc.Iterable[Global___RecordedClaim] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_pod_uids", b"active_pod_uids", "as_of_revision", b"as_of_revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_pod_uids", b"active_pod_uids", "as_of_revision", b"as_of_revision", "recorded", b"recorded"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -420,13 +467,13 @@ class WatchClaimHealthResponse(_message.Message):
 
     DEVICES_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def devices(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.UnhealthyDevice]:
-        """All of them, by pod, container, claim and device."""
+    def devices(self) -> _containers.RepeatedCompositeFieldContainer[Global___ClaimedDeviceHealth]:
+        """All of them, by claim, driver, pool and device."""
 
     def __init__(
         self,
         *,
-        devices: _abc.Iterable[_types_pb2.UnhealthyDevice] | None = ...,
+        devices: _abc.Iterable[Global___ClaimedDeviceHealth] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -435,3 +482,49 @@ class WatchClaimHealthResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___WatchClaimHealthResponse: _TypeAlias = WatchClaimHealthResponse  # noqa: Y015
+
+@_typing.final
+class ClaimedDeviceHealth(_message.Message):
+    """A device of a claim that is not healthy."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    CLAIM_FIELD_NUMBER: _builtins.int
+    DRIVER_FIELD_NUMBER: _builtins.int
+    POOL_FIELD_NUMBER: _builtins.int
+    DEVICE_FIELD_NUMBER: _builtins.int
+    HEALTH_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    namespace: _builtins.str
+    """Namespace of the claim."""
+    claim: _builtins.str
+    """Name of the claim."""
+    driver: _builtins.str
+    """Driver of the device."""
+    pool: _builtins.str
+    """Pool that it is of."""
+    device: _builtins.str
+    """Its name in the pool."""
+    health: _builtins.str
+    """`Unhealthy` as its driver says, or `Unknown`."""
+    message: _builtins.str
+    """What the driver says of it, at most 1024 bytes."""
+    def __init__(
+        self,
+        *,
+        namespace: _builtins.str = ...,
+        claim: _builtins.str = ...,
+        driver: _builtins.str = ...,
+        pool: _builtins.str = ...,
+        device: _builtins.str = ...,
+        health: _builtins.str = ...,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claim", b"claim", "device", b"device", "driver", b"driver", "health", b"health", "message", b"message", "namespace", b"namespace", "pool", b"pool"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ClaimedDeviceHealth: _TypeAlias = ClaimedDeviceHealth  # noqa: Y015

@@ -12,11 +12,13 @@ from numalign.config.defaults import Defaults
 from numalign.config.extension import EXTENSION_KEYS
 from numalign.config.from_document import settings_from_document
 from numalign.config.settings import (
+    CORE_SERVICES,
     Address,
     Compatibility,
     ConfigzSettings,
     DevicePluginSettings,
     DeviceSource,
+    DraSettings,
     FailurePolicy,
     LimitSettings,
     ListenSettings,
@@ -71,6 +73,7 @@ numalign:
     plugin: absent
   - resource: example.com/nic
   devicePlugins: {reportDeadline: 90s, retryAfter: 1s}
+  dra: {enabled: true, pluginsRegistry: /pr, callTimeout: 9s, retryAfter: 3s}
   nodeAllocatableReservation: {cpu: 1, hugepages-2Mi: 4Mi}
   providers:
   - {name: licences, endpoint: /run/c.sock, timeout: 200ms, failurePolicy: Ignore}
@@ -133,6 +136,7 @@ def test_whole_section(settings: Read) -> None:
         Service.CPU: Path("/run/b/cpu.sock"),
         Service.MEMORY: Path("/run/b/memory.sock"),
         Service.DEVICE: Path("/run/a/device.sock"),
+        Service.DRA: Path("/run/a/dra.sock"),
     }
     assert read.machine == MachineRoot(Path("/etc/numalign/captured"))
     assert read.devices == (
@@ -150,6 +154,10 @@ def test_whole_section(settings: Read) -> None:
         StaticResource(resource="example.com/nic"),
     )
     assert read.device_plugins == DevicePluginSettings(report_deadline=90.0, retry_after=1.0)
+    assert read.dra == DraSettings(
+        enabled=True, plugins_registry=Path("/pr"), call_timeout=9.0, retry_after=3.0
+    )
+    assert read.services == tuple(Service)
     assert read.cpu.reserved_milli_cpu == 1000
     assert read.providers == (
         ProviderSettings(
@@ -197,6 +205,8 @@ def test_defaults(settings: Read) -> None:
         report_deadline=300.0,
         retry_after=2.0,
     )
+    assert read.dra == DraSettings()
+    assert read.services == CORE_SERVICES
     assert (read.provider_timeout, read.queue_depth, read.history_length) == (5.0, 256, 4096)
     assert read.metrics == MetricsSettings()
     assert read.metrics.address_of(Service.CPU) is None
@@ -345,7 +355,11 @@ def test_sockets_for_everybody_are_a_warning(settings: Read) -> None:
          "numalign.metrics.address: must be text, not 9464 (write it in quotes)"),
         ('{metrics: {address: "127.0.0.1:65536"}}',
          'numalign.metrics.address: must be host:port, not "127.0.0.1:65536"'),
-        ("{metrics: {services: {dra: a}}}", "numalign.metrics.services.dra: unknown key"),
+        ("{metrics: {services: {nri: a}}}", "numalign.metrics.services.nri: unknown key"),
+        ("{dra: {numaNodes: 1}}", "numalign.dra.numaNodes: unknown key"),
+        ("{dra: {pluginsRegistry: pr}}",
+         'numalign.dra.pluginsRegistry: must be an absolute path, not "pr"'),
+        ("{dra: {enabled: 1}}", "numalign.dra.enabled: must be true or false, not 1"),
         ("{log: {level: loud}}",
          'numalign.log.level: must be one of "debug", "info", "warning", "error", not "loud"'),
         ("{log: {file: a}}", "numalign.log.file: unknown key"),

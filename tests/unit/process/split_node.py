@@ -9,7 +9,7 @@ from pathlib import Path
 from grpc import aio
 
 from numalign.config.machine_source import read_machine
-from numalign.config.settings import Service, Settings
+from numalign.config.settings import CORE_SERVICES, Service, Settings
 from numalign.process import provider_parts
 from numalign.process.admission_part import admission_part
 from numalign.process.compatibility import strategies_of
@@ -64,13 +64,13 @@ async def split_node(settings: Settings) -> AsyncIterator[SplitNode]:
     topology = TopologyContext(
         settings=settings, machine=machine, strategies=strategies, pods=pods, metrics=metrics
     )
-    servers = {service: LocalServer() for service in Service}
+    servers = {service: LocalServer() for service in CORE_SERVICES}
     channels = {service: open_local_channel(server) for service, server in servers.items()}
     databases = {
         service: Database.open(
             settings.state_directory, service.value, report=print, on_damage=strategies.on_damage
         )
-        for service in Service
+        for service in CORE_SERVICES
         if service is not Service.ADMISSION
     }
     device, plugins = provider_parts.build_device_engine(context)

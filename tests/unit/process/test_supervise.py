@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from numalign.config.settings import Service
+from numalign.config.settings import CORE_SERVICES, Service
 from numalign.process import supervise
 from numalign.process.supervise import Supervisor, command_of
 
@@ -44,7 +44,7 @@ def starts(tmp_path: Path) -> Callable[[Service], int]:
 
 
 def sockets(tmp_path: Path) -> dict[Service, Path]:
-    return {service: tmp_path / f"{service.value}.sock" for service in Service}
+    return {service: tmp_path / f"{service.value}.sock" for service in CORE_SERVICES}
 
 
 def supervisor(tmp_path: Path, **programs: Any) -> Supervisor:
@@ -73,7 +73,7 @@ async def eventually(condition: Callable[[], bool]) -> None:
 
 
 async def all_started(starts: Callable[[Service], int]) -> None:
-    await eventually(lambda: all(starts(service) for service in Service))
+    await eventually(lambda: all(starts(service) for service in CORE_SERVICES))
 
 
 @pytest.mark.parametrize(
@@ -87,14 +87,14 @@ async def test_a_signal_stops_all(
     os.kill(os.getpid(), signal.SIGTERM)
 
     assert await asyncio.wait_for(running, 30) == expected
-    assert [starts(service) for service in Service] == [1] * 5
+    assert [starts(service) for service in CORE_SERVICES] == [1] * 5
 
 
 async def test_a_hang_up_is_passed_on(tmp_path: Path, starts: Callable[[Service], int]) -> None:
     running = asyncio.create_task(supervisor(tmp_path).run())
     await all_started(starts)
     os.kill(os.getpid(), signal.SIGHUP)
-    await eventually(lambda: all((tmp_path / f"{s.value}.seen").exists() for s in Service))
+    await eventually(lambda: all((tmp_path / f"{s.value}.seen").exists() for s in CORE_SERVICES))
     os.kill(os.getpid(), signal.SIGINT)
 
     assert await asyncio.wait_for(running, 30) == 0
@@ -128,14 +128,14 @@ async def test_a_second_one_on_the_same_sockets_ends_at_once(
     first = supervisor(tmp_path)
     running = asyncio.create_task(first.run())
     await all_started(starts)
-    await eventually(lambda: first._served == set(Service))
+    await eventually(lambda: first._served == set(CORE_SERVICES))
     # Long enough for somebody who looks to find the sockets of the first.
     refused = "import sys, time; time.sleep(0.5); sys.exit(1)"
     second = supervisor(tmp_path, others=dict.fromkeys(Service, refused))
 
     assert await asyncio.wait_for(second.run(), 30) == 1
     assert second._served == set()
-    assert [starts(service) for service in Service] == [1] * 5
+    assert [starts(service) for service in CORE_SERVICES] == [1] * 5
     first._stop()
     assert await asyncio.wait_for(running, 30) == 0
 

@@ -14,7 +14,7 @@ from tests.integration.world import WAIT_SECONDS, World
 from tests.unit.process.observed_world import pod, settings, write
 from tests.unit.telemetry.otlp import Receiver, attributes
 
-from numalign.config.settings import Service
+from numalign.config.settings import CORE_SERVICES, Service
 from numalign.process.node import Node
 from numalign.rpc.channel import spans_ended
 from numalign.telemetry.tracing import active_tracer, start_tracing, stop_tracing, use_tracer
@@ -170,4 +170,4 @@ async def test_five_processes(receiver: Receiver) -> None:
             await world.close()
     check(Trace(receiver.spans()))
     names = {resource["service.name"] for resource in receiver.resources()}
-    assert names == {f"numalign-{service.value}" for service in Service}
+    assert names == {f"numalign-{service.value}" for service in CORE_SERVICES}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from numalign.admission.pod_resources import listing
 from numalign.admission.pod_resources.from_allocations import held
 from numalign.admission.pod_resources.mirror import AdmissionMirror
 from numalign.admission.pod_resources.values import (
     NOTHING,
+    ClaimedDevice,
     Held,
+    HeldClaim,
     Kind,
     ListedContainer,
     ListedPod,
@@ -17,6 +20,7 @@ from numalign.admission.pod_resources.values import (
 from numalign.model.cpu_set import CpuSet
 from numalign.model.ids import PodUid
 from numalign.provider.messages import block_from_message
+from numalign.v1 import claims_pb2 as cl
 from numalign.v1 import topology_pb2 as tm
 from numalign.v1 import topology_pb2_grpc as tm_grpc
 from numalign.v1 import types_pb2 as pb
@@ -58,7 +62,8 @@ class RecordSource:
         record = self._mirror.known(pod_uid)
         for allocation in () if record is None else record.allocations:
             if allocation.container == container:
-                return _held(allocation.cpus, allocation.memory, allocation.devices)
+                given = _held(allocation.cpus, allocation.memory, allocation.devices)
+                return replace(given, claims=tuple(map(_claim, allocation.claims)))
         return NOTHING
 
     async def allocatable(self) -> Held:
@@ -87,6 +92,23 @@ def _held(
         CpuSet.parse(cpus),
         (block_from_message(block) for block in memory),
         ((entry.resource, _by_node(entry)) for entry in devices),
+    )
+
+
+def _claim(claim: cl.ClaimAllocation) -> HeldClaim:
+    return HeldClaim(
+        name=claim.name,
+        namespace=claim.namespace,
+        devices=tuple(
+            ClaimedDevice(
+                driver=device.driver,
+                pool=device.pool,
+                device=device.device,
+                share_id=device.share_id if device.HasField("share_id") else None,
+                cdi_names=tuple(device.cdi_devices),
+            )
+            for device in claim.devices
+        ),
     )
 
 

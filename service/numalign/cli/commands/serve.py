@@ -9,7 +9,7 @@ import click
 from numalign.cli.options import config_option, examples
 
 _ALL = "all"
-_WHAT = (_ALL, "admission", "topology", "cpu", "memory", "device")
+_WHAT = (_ALL, "admission", "topology", "cpu", "memory", "device", "dra")
 
 
 @click.command(

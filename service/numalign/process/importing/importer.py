@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from numalign.config.machine_source import read_machine
-from numalign.config.settings import DeviceSource, Service, Settings
+from numalign.config.settings import CORE_SERVICES, DeviceSource, Service, Settings
 from numalign.device import state_codec
 from numalign.device.engine import DeviceEngine
 from numalign.device.state import DeviceState, StoredDevices
@@ -107,7 +107,9 @@ async def import_kubelet(
         metrics=Metrics((), enabled=False),
     )
     providers = _providers(context, root, outcome)
-    names = [state_name(None)] if together else [state_name(service) for service in KEEPING]
+    names = (
+        [state_name(None)] if together else [state_name(s) for s in CORE_SERVICES if s in KEEPING]
+    )
     refuse_other_layout(settings.state_directory, together=together)
     if replace:
         _set_aside(settings.state_directory, names, outcome)

@@ -1,0 +1,6 @@
+"""What plugins call themselves to a plugin watcher."""
+
+from __future__ import annotations
+
+DRA_PLUGIN_TYPE = "DRAPlugin"
+"""A DRA driver (DRA-3)."""
