@@ -65,6 +65,9 @@ class Process:
     def runs(self) -> bool:
         return self.process is not None and self.process.returncode is None
 
+    def has_failed(self) -> bool:
+        return self.process is not None and (self.process.returncode or 0) > 0
+
     def said(self) -> str:
         """What it has said since the test began, or since it was started in it."""
         text = self.log.read_text(errors="replace") if self.log.exists() else ""
@@ -167,7 +170,9 @@ class Node:
         """Wait until something is so."""
         try:
             async with asyncio.timeout(seconds):
-                while not is_so():  # noqa: ASYNC110 - other processes tell of nothing
+                while not is_so():
+                    for program in (self.services, self.plugin):
+                        assert not program.has_failed(), f"{program.name} ended\n{self.told()}"
                     await asyncio.sleep(0.02)
         except TimeoutError:
             raise AssertionError(f"not within {seconds} s: {what}\n{self.told()}") from None

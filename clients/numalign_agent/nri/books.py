@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from numalign.model.cpu_set import CpuSet
+from numalign_agent.nri.heard import Heard
 from numalign_agent.nri.known import (
     KnownContainer,
     KnownPod,
@@ -40,6 +41,10 @@ class Books:
         self._records: dict[str, Record] = {}
         self._told: CpuSet | None = None
         self._order = 0
+        self.heard = Heard()
+        """What events have told lately; a picture that says otherwise is older."""
+        self.doubtful = False
+        """Whether the last picture lacked what an event told of: another one is needed."""
 
     # The runtime's picture
 
@@ -135,15 +140,27 @@ class Books:
     ) -> tuple[KnownPod, ...]:
         """The runtime's whole picture: what is not in it is gone. The pods that are gone.
 
+        What an event told lately goes before it, and leaves it `doubtful`.
+
         A runtime lists sandboxes that have stopped as well. It tells no state of them; but where
         others have a process, one without a process and without containers has stopped.
         """
-        by_id = {sandbox.id: sandbox for sandbox in sandboxes}
-        seen = [container for container in containers if container.sandbox_id in by_id]
+        self.heard.forget_old(now)
+        by_id = {s.id: s for s in sandboxes if not self.heard.has_ended(s.id, now)}
+        seen = [
+            container
+            for container in containers
+            if container.sandbox_id in by_id and not self.heard.has_ended(container.id, now)
+        ]
         there = {container.id for container in seen}
-        for container_id in [c for c in self._containers if c not in there]:
-            self.container_gone(container_id)
-        gone = [self.sandbox_removed(s) for s in tuple(self._sandboxes) if s not in by_id]
+        missing = [i for i in self._containers if i not in there]
+        missing_sandboxes = [i for i in self._sandboxes if i not in by_id]
+        fresh = {i for i in (*missing, *missing_sandboxes) if self.heard.has_begun(i, now)}
+        self.doubtful = bool(fresh)
+        for container_id in missing:
+            if container_id not in fresh:
+                self.container_gone(container_id)
+        gone = [self.sandbox_removed(i) for i in missing_sandboxes if i not in fresh]
         for sandbox in by_id.values():
             self.see_sandbox(sandbox)
         for container in sorted(seen, key=lambda c: c.created_at):
@@ -153,7 +170,7 @@ class Books:
             for sandbox in by_id.values():
                 if not sandbox.pid and sandbox.id not in busy:
                     self.sandbox_stopped(sandbox.id, now)
-        self._ownership.keep_only(there)
+        self._ownership.keep_only(there | fresh)
         return tuple(pod for pod in gone if pod is not None)
 
     # Admission's picture

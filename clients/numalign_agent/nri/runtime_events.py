@@ -82,6 +82,7 @@ class RuntimeEvents:
 
     async def run_pod_sandbox(self, message: nri.PodSandbox) -> None:
         """A pod is about to run. Raises CallFailed for one that must not."""
+        self._books.heard.begun(message.id, self._now())
         pod = self._books.see_sandbox(sandbox_of(message))
         try:
             await self._judge.judge(pod, self._patience(), running=False)
@@ -97,6 +98,7 @@ class RuntimeEvents:
         The answer says where it is to run, and moves others out of its way before.
         """
         sandbox = sandbox_of(message)
+        self._books.heard.begun(container.id, self._now())
         known = self._books.see_container(sandbox, container_of(container, message), new=True)
         pod = self._books.see_sandbox(sandbox)
         response = nri.CreateContainerResponse()
@@ -134,6 +136,7 @@ class RuntimeEvents:
 
     async def stop_container(self, container: nri.Container) -> nri.StopContainerResponse:
         """A container has stopped."""
+        self._books.heard.ended(container.id, self._now())
         self._books.container_gone(container.id)
         self._chores.ended(container.id)
         return nri.StopContainerResponse(update=self._tell(self._books.pending()))
@@ -144,10 +147,11 @@ class RuntimeEvents:
 
     async def stop_pod_sandbox(self, message: nri.PodSandbox) -> None:
         """A pod's sandbox has stopped. The pod may get another; what it holds it keeps a while."""
-        self._books.sandbox_stopped(message.id, asyncio.get_running_loop().time())
+        self._books.sandbox_stopped(message.id, self._now())
 
     async def remove_pod_sandbox(self, message: nri.PodSandbox) -> None:
         """A pod's sandbox is gone, and with the last one the pod."""
+        self._books.heard.ended(message.id, self._now())
         pod = self._books.sandbox_removed(message.id)
         if pod is not None:
             self._release(pod)
@@ -160,7 +164,7 @@ class RuntimeEvents:
         gone = self._books.synchronize(
             map(sandbox_of, sandboxes),
             containers_of(containers, sandboxes, self._started_at),
-            asyncio.get_running_loop().time(),
+            self._now(),
         )
         for pod in gone:
             self._release(pod)
@@ -181,17 +185,16 @@ class RuntimeEvents:
     async def _place(
         self, pod: KnownPod, container: KnownContainer, adjust: nri.ContainerAdjustment
     ) -> None:
-        time = asyncio.get_running_loop().time
         patience_ = self._patience()
-        deadline = time() + patience_.admission
+        deadline = self._now() + patience_.admission
         try:
             await self._judge.judge(pod, patience_, running=False)
             if self._books.standing(pod) is Standing.ESTIMATED:
-                left = Patience(0, max(deadline - time(), 0))
+                left = Patience(0, max(deadline - self._now(), 0))
                 await self._judge.judge_container(pod, container, left)
         except NoAnswer as error:
             self._undecided(pod, error)
-            deadline = time()
+            deadline = self._now()
         self._refuse_if_refused(pod)
         pinning = await self._placing.place(pod, container, adjust, deadline)
         if pinning is None:
@@ -218,6 +221,9 @@ class RuntimeEvents:
             self._wake()
         else:
             self._chores.started(found[0], container.name, container.id)
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
 
     def _patience(self) -> Patience:
         seconds = self._settings.request_timeout or self.runtime.request_seconds

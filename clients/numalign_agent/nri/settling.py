@@ -17,6 +17,7 @@ from numalign_agent.nri.books import Books
 from numalign_agent.nri.cgroup_readback import CgroupReadback
 from numalign_agent.nri.chores import Chores
 from numalign_agent.nri.following import Following
+from numalign_agent.nri.heard import LATELY
 from numalign_agent.nri.judge import Judge
 from numalign_agent.nri.known import KnownContainer, KnownPod
 from numalign_agent.nri.metrics import CONTAINERS, REFUSED_UPDATES, UPDATES
@@ -132,6 +133,9 @@ class Settling:
             self._release_what_rests(time())
             self._look_again |= bool(self._books.idle())
             await self._place(tell)
+            if self._books.doubtful:
+                self._books.doubtful = False
+                asyncio.get_running_loop().call_later(LATELY, self.look_again)
             if self._settings.lift_quota:
                 await self._quotas.lift(self._exclusive())
             for standing, count in self._books.counts().items():

@@ -162,6 +162,37 @@ def test_a_picture_replaces_what_is_not_in_it() -> None:
     assert {c.id for _, c in known.live()} == {"stays-app-0", "new-app-0"}
 
 
+def test_an_event_goes_before_a_picture_that_is_behind() -> None:
+    """A runtime lists a pod or container a moment after it has told of it."""
+    ownership = Ownership(None)
+    known = books(ownership)
+    known.see_container(sandbox("new"), container("new"), new=True)
+    ownership.add("new-app-0")
+    known.recorded("uid-new", record(app="3"))
+    known.heard.begun("sandbox-new-0", 100.0)
+    known.heard.begun("new-app-0", 100.0)
+    gone = known.synchronize([], [], now=101.0)
+    kept, doubtful = [pod.name for pod in known.pods()], known.doubtful
+    later = known.synchronize([], [], now=140.0)
+
+    assert (gone, kept, doubtful) == ((), ["new"], True)
+    assert [pod.name for pod in later] == ["new"]
+    assert not known.doubtful
+
+
+def test_an_end_goes_before_a_picture_that_is_behind() -> None:
+    known = books()
+    for id_ in ("sandbox-old-0", "other-app-0"):
+        known.heard.ended(id_, 100.0)
+    picture = [sandbox("old"), sandbox("other")], [container("old"), container("other")]
+    known.synchronize(*picture, now=101.0)
+    at_once = {pod.name for pod in known.pods()}, [c.id for _, c in known.live()]
+    known.synchronize(*picture, now=140.0)
+
+    assert at_once == ({"other"}, [])
+    assert {pod.name for pod in known.pods()} == {"old", "other"}
+
+
 def test_a_runtime_that_tells_no_process_tells_no_end() -> None:
     known = books()
     known.synchronize([sandbox("a", pid=0)], [], now=5.0)
