@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from numalign.config.settings import Settings
 from numalign.device.engine import DeviceEngine
+from numalign.device.health import HealthOf
 from numalign.device.inventory import Inventory
 from numalign.device.kubelet.client import KubeletClient, open_kubelet
 from numalign.device.kubelet.engine import KubeletDeviceEngine
@@ -29,7 +30,12 @@ class KubeletBackend:
     """One kubelet's pod resources socket."""
 
     def __init__(
-        self, settings: Settings, machine: Machine, listed: Listed, odd_devices: OddDevices
+        self,
+        settings: Settings,
+        machine: Machine,
+        listed: Listed,
+        health_of: HealthOf,
+        odd_devices: OddDevices,
     ) -> None:
         """`listed` says what counts of a device; `odd_devices` hears of the rest."""
         self._settings = settings.device_plugins
@@ -40,7 +46,7 @@ class KubeletBackend:
             machine,
             settings.gates,
             self.plugins,
-            self.strategies(DeviceStrategies(allocate_in_place=False)),
+            self.strategies(DeviceStrategies(allocate_in_place=False, health_of=health_of)),
             settings.device_plugins.retry_after,
         )
 

@@ -72,6 +72,7 @@ def build_device_engine(context: ProviderContext) -> tuple[device.DeviceEngine, 
             context.settings,
             context.machine,
             context.strategies.plugin_host.listed,
+            context.strategies.device.health_of,
             OddDevices(context.metrics),
         )
         return kubelet.engine, kubelet

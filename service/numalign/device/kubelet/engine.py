@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from numalign.device import freeing
 from numalign.device.engine import DeviceEngine
+from numalign.device.health import UnhealthyDevice
 from numalign.device.hints import HintQuestion
 from numalign.device.inventory import Inventory
 from numalign.device.kubelet.observation import Observation, given, in_use, inventory_of
@@ -113,6 +114,11 @@ class KubeletDeviceEngine(DeviceEngine):
         """Forget pods that are not active, as `release`."""
         after = super().remove_stale(state, sources)
         return after if after is state else self.noted(after)
+
+    def unhealthy_devices(self, state: DeviceState) -> tuple[UnhealthyDevice, ...]:
+        """Devices that recorded pods hold and that are not healthy, whoever else holds some."""
+        own = replace(state, allocated=freeing.allocated_by(state.records))
+        return super().unhealthy_devices(own)
 
     def topology_hints(
         self,

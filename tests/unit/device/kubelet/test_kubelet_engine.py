@@ -4,6 +4,8 @@ import pytest
 from tests.unit.device.device_world import GPU, NIC, active, container, hint, pod, run
 from tests.unit.device.kubelet.kubelet_world import FOUR, bare, following, silent, told, told_pod
 
+from numalign.device.kubelet.observation import refreshed
+from numalign.device.kubelet.values import ToldDevice
 from numalign.device.messages import DeviceBooks
 from numalign.device.state import DeviceState
 from numalign.errors import Deferred
@@ -169,6 +171,27 @@ def test_the_books_tell_what_is_in_use_by_the_kubelets_word() -> None:
     assert told_in_use(engine.release(state, which.uid)) == ["b", "c"]
     engine.observe(type(engine.observation)(allocatable=FOUR, complete=True))
     assert told_in_use(engine.noted(state)) == []
+
+
+@pytest.mark.parametrize(
+    ("allocatable", "holds", "health"),
+    [
+        pytest.param(FOUR, True, [], id="can-be-given-out"),
+        pytest.param(FOUR[:2], True, ["Unhealthy"], id="held-and-cannot-be-given-out"),
+        pytest.param(FOUR[:2], False, ["Unknown"], id="not-told-of-any-more"),
+    ],
+)
+def test_health_is_what_the_kubelet_gives_out(
+    allocatable: tuple[ToldDevice, ...], holds: bool, health: list[str]
+) -> None:
+    holder = told_pod("p", {"app": (told("c", 1),)})
+    engine = following(holder)
+    app = container(gpu=1)
+    which = named(app)
+    state = run(engine.allocate(engine.start(None).state, which, app, NO_HINT, ANY)).state
+    engine.observe(refreshed(engine.observation, allocatable, (holder,) if holds else ()))
+
+    assert [d.health for d in engine.unhealthy_devices(engine.noted(state))] == health
 
 
 def test_records_and_names_outlive_a_restart() -> None:
