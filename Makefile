@@ -60,8 +60,8 @@ lint-protos: $(READY) ## Check the contract, its compatibility, and the generate
 lint-text: $(READY) ## Check spelling
 	$(Q)$(BIN)/codespell $(wildcard $(SPELLED))
 
-e2e: $(READY) ## Run real containers against the services; needs root, and gets Debian packages
-	$(Q)$(BIN)/python -m pytest -q -m e2e tests/e2e $(ARGS)
+e2e: $(READY) ## Run real containers, Prometheus and a browser; needs root, and gets Debian packages
+	$(Q)$(BIN)/python -m pytest -q -m e2e tests/e2e tests/observability $(ARGS)
 
 fuzz: $(READY) ## Try made-up inputs on every parser; ARGS="--target quantity --runs 10000"
 	$(Q)$(BIN)/python -m tests.fuzz $(ARGS)

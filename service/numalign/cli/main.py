@@ -25,6 +25,8 @@ _LAZY = {
     "explain": (f"{_COMMANDS}.explain:explain", "Explain the last decision on a pod."),
     "history": (f"{_COMMANDS}.history:history", "List what was decided of late."),
     "simulate": (f"{_COMMANDS}.simulate:simulate", "Say whether pods would fit; keep nothing."),
+    "top": (f"{_COMMANDS}.top:top", "Watch the NUMA map live."),
+    "report": (f"{_COMMANDS}.report:report", "Write a page about the node."),
     "snapshot": (f"{_COMMANDS}.snapshot:snapshot", "Write down the node for later."),
     "metrics": (f"{_COMMANDS}.metrics:metrics", "Say what there is to measure."),
     "config": (f"{_COMMANDS}.config:config", "Work with configuration files."),

@@ -128,7 +128,8 @@ def _copy(
         say(found.warnings)
         configuration = _configured(wanted.configuration, found.machine)
         return copy_of(_changed(configuration, wanted), (), None, node_object)
-    node = node_of(snapshot)
+    node, problems = node_of(snapshot)
+    say(problems)
     configuration = dict(node.configuration)
     if wanted.configuration is not None:
         configuration = _configured(wanted.configuration, node.machine)

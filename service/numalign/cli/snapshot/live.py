@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import click
 
 from numalign.cli.calls import run, sockets_of
-from numalign.cli.failure import say
 from numalign.cli.options import current_reach
 from numalign.cli.snapshot.document import read_snapshot
 from numalign.cli.snapshot.reading import Asker
@@ -35,11 +34,9 @@ def snapshot_option(command: F) -> F:
     )(command)
 
 
-def node_of(snapshot: Path | None) -> NodeSnapshot:
-    """The node in the file, or the one that runs; what of it is missing is said."""
+def node_of(snapshot: Path | None) -> tuple[NodeSnapshot, list[str]]:
+    """The node in the file, or the one that runs, and a line for each part that is missing."""
     if snapshot is not None:
-        return read_snapshot(snapshot)
+        return read_snapshot(snapshot), []
     reach = current_reach()
-    found, problems = run(take(sockets_of(reach), reach.timeout))
-    say(problems)
-    return found
+    return run(take(sockets_of(reach), reach.timeout))

@@ -1,0 +1,1 @@
+"""A page about a node that needs nothing but itself: an SVG of the machine, tables, refusals."""
