@@ -35,6 +35,11 @@ class Heard:
         """Whether it ended lately: a picture that shows it does not mean that it is there."""
         return now - self._ended.get(id_, -LATELY) < LATELY
 
+    def forget_all(self) -> None:
+        """There is a new connection: what was told over the last one is on the list, or gone."""
+        self._begun.clear()
+        self._ended.clear()
+
     def forget_old(self, now: float) -> None:
         """Forget what is not of late any more."""
         for told in (self._begun, self._ended):

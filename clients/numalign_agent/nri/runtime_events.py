@@ -156,6 +156,10 @@ class RuntimeEvents:
         if pod is not None:
             self._release(pod)
 
+    def connected(self) -> None:
+        """A connection begins over which events will come."""
+        self._books.heard.forget_all()
+
     def synchronize(
         self, sandboxes: Iterable[nri.PodSandbox], containers: Iterable[nri.Container]
     ) -> list[nri.ContainerUpdate]:

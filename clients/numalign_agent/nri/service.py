@@ -139,6 +139,7 @@ class PluginService:
                 version=runtime.version,
             )
         self._events.configured(runtime)
+        self._events.connected()
         return nri.ConfigureResponse(events=event_mask(*WANTED_EVENTS))
 
     async def _synchronize(self, request: nri.SynchronizeRequest) -> nri.SynchronizeResponse:
