@@ -17,7 +17,8 @@ from numalign.config.loader import load_settings
 from numalign.config.settings import Service
 from numalign.errors import Unavailable
 from numalign.process.node import Node
-from numalign.provider.ledger import Ledger, open_ledger
+from numalign.provider.ledger import Ledger
+from numalign.provider.opening import open_ledger
 from numalign.topology.turnstile import Turnstile
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import admission_pb2_grpc as ad_grpc

@@ -56,10 +56,10 @@ class Socket:
         self._path = directory / "run" / "dongles.sock"
         self._server: ProviderServer | None = None
 
-    async def serve(self, provider: Dongles) -> None:
-        """Kill who serves, if there is anybody, and start another without any state."""
+    async def serve(self, provider: Dongles, state: Path | None = None) -> None:
+        """Kill who serves, if there is anybody, and start another, by default without state."""
         await self.stop()
-        server = ProviderServer(provider, self._path)
+        server = ProviderServer(provider, self._path, state=state)
         await asyncio.to_thread(server.start)
         self._server = server
 
@@ -200,3 +200,27 @@ async def test_what_it_gave_stays_recorded_while_it_is_away(
         await admit(node, "b", 0)
         await node.admission.AddContainer(request)
         assert await devices(node, "a") == before
+
+
+async def test_a_pod_of_a_lost_record_is_taken_over_without_waiting_for_it(
+    directory: Path, socket: Socket
+) -> None:
+    state = directory / "dongles.db"
+    await socket.serve(Dongles(), state)
+    async with node_in(directory, failurePolicy="Ignore") as node:
+        await admit(node, "a", 1)
+        before = await devices(node, "a")
+    for path in (directory / "state").glob("numalign.db*"):
+        path.unlink()
+    async with node_in(directory, failurePolicy="Ignore") as node:
+        # It has told of its stray, and went away before an agent named the pod.
+        await socket.stop()
+        await admit(node, "b", 0)
+        answer = await node.admission.Admit(ad.AdmitRequest(pod=pod("a", 1)))
+        assert answer.already_admitted
+        assert await devices(node, "a") == []
+        await socket.serve(Dongles(), state)
+        await node.settled()
+        assert await admit(node, "c", 1) == ["d1"]
+        assert await devices(node, "a") == before
+        assert await problems(node) == []

@@ -30,7 +30,8 @@ from numalign.process.provider_context import ProviderContext
 from numalign.process.traced_stores import provider_store
 from numalign.provider.audience import Observer, SilentObserver
 from numalign.provider.engine import Engine
-from numalign.provider.ledger import Ledger, open_ledger
+from numalign.provider.ledger import Ledger
+from numalign.provider.opening import open_ledger
 from numalign.provider.servicer import HintProviderServicer
 from numalign.rpc.methods import Registration
 from numalign.store.database import Database

@@ -17,7 +17,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
-from numalign.errors import StateError, Unavailable
+from numalign.errors import Unavailable
 from numalign.model.hint import ProviderHints, TopologyHint
 from numalign.model.ids import AdmissionId, PodUid
 from numalign.model.pod import Container, Pod
@@ -29,9 +29,8 @@ from numalign.provider.engine import (
     Lost,
     Preparation,
     Recorded,
-    Started,
 )
-from numalign.provider.phases import Phases, Prepared, Standing
+from numalign.provider.phases import Phases, Prepared
 from numalign.provider.values import ResourceFacts
 from numalign.store.provider_store import ProviderStore
 
@@ -39,7 +38,7 @@ S = TypeVar("S")
 
 
 class Ledger(Generic[S]):
-    """The books of one provider. Create it with `open_ledger`."""
+    """The books of one provider; `opening` makes it over what was kept."""
 
     def __init__(
         self,
@@ -374,36 +373,3 @@ class Ledger(Generic[S]):
             self._revision += 1
         self._changed.set()
         self._changed = asyncio.Event()
-
-
-async def open_ledger(engine: Engine[S], store: ProviderStore, cleanup: Cleanup[S]) -> Ledger[S]:
-    """A ledger over what the store holds.
-
-    Raises StartError where the engine's start check refuses the stored state. A stored state
-    that cannot be read at all is reported, and the books begin empty: the Topology Manager's
-    record gives back what it knows.
-    """
-    stored = await store.load()
-    started = _started(engine, stored.payload)
-    payload = engine.encode(started.state)
-    prepared = {}
-    for part in stored.prepared:
-        before = _started(engine, part.before).state
-        standing = Standing(before, engine.encode(before))
-        prepared[part.admission_id] = Prepared(part.pod_uid, standing)
-    if payload != stored.payload and not prepared:
-        await store.save(payload)
-    phases = Phases(
-        name=engine.name,
-        books=Standing(started.state, payload),
-        prepared=prepared,
-        in_doubt=bool(prepared),
-    )
-    return Ledger(engine, store, cleanup, phases, started.reports)
-
-
-def _started(engine: Engine[S], payload: bytes | None) -> Started[S]:
-    try:
-        return engine.start(payload)
-    except StateError as error:
-        return Started(engine.start(None).state, (f"set aside: {error}",))

@@ -140,6 +140,7 @@ class Settlement:
                     frozenset(recorded.finished_containers),
                 )
                 await self._change(admitted, changed)
+        self.lost_parts.note(handle.name, {})
         self._strays[handle.name] = {uid: held[uid] for uid in found.strays}
 
     async def _settle_untold(
@@ -178,7 +179,8 @@ class Settlement:
         )
         known = {allocation.container: allocation for allocation in record.allocations}
         for handle in handles:
-            if handle.name not in self._strays:
+            away = handle.may_be_ignored and not handle.instance_id
+            if away or handle.name not in self._strays:
                 continue
             taken = await self._again(handle, [hp.RecordedPod(pod_uid=pod.uid, pod=data)])
             holding = _by_pod(handle, taken).get(pod.uid, _NOTHING)

@@ -29,7 +29,8 @@ from numalign.provider.engine import (
     Sources,
     Started,
 )
-from numalign.provider.ledger import Ledger, open_ledger
+from numalign.provider.ledger import Ledger
+from numalign.provider.opening import open_ledger
 from numalign.provider.values import AllocationFailure, Holding, PodHolding, ResourceFacts
 from numalign.store.database import Database
 from numalign.store.provider_store import ProviderStore

@@ -19,7 +19,8 @@ from numalign.model.ids import AdmissionId, PodUid
 from numalign.model.pod import Pod
 from numalign.provider.cleanup import EagerCleanup
 from numalign.provider.engine import Lost, Recorded
-from numalign.provider.ledger import Ledger, open_ledger
+from numalign.provider.ledger import Ledger
+from numalign.provider.opening import open_ledger
 from numalign.provider.values import Holding
 from numalign.store.database import Database
 from numalign.store.provider_store import ProviderStore

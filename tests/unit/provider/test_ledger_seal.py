@@ -15,7 +15,8 @@ from numalign.errors import Unavailable
 from numalign.model.ids import AdmissionId
 from numalign.provider.cleanup import EagerCleanup
 from numalign.provider.engine import Allocated
-from numalign.provider.ledger import Ledger, open_ledger
+from numalign.provider.ledger import Ledger
+from numalign.provider.opening import open_ledger
 from numalign.store.database import Database
 from numalign.store.provider_store import ProviderStore
 
