@@ -12,9 +12,12 @@ from contextvars import Context
 
 from grpc import aio
 
-from numalign.errors import AlreadyExists
+from numalign.errors import AlreadyExists, NumalignError
+from numalign.telemetry.logs import get_logger
 from numalign.topology.provider_handle import ProviderDown, ProviderHandle
 from numalign.v1 import hint_provider_pb2 as hp
+
+_log = get_logger("topology")
 
 RETRY_SECONDS = 0.2
 """How long to wait before a provider that is gone is watched again."""
@@ -142,18 +145,29 @@ class ProviderRegistry:
         )
 
     async def _follow(self, handle: ProviderHandle) -> None:
+        complaint = ""
         while True:
+            stream = handle.stub.Watch(hp.WatchRequest())
             try:
-                async for event in handle.stub.Watch(hp.WatchRequest()):
+                async for event in stream:
                     handle.resources = tuple(event.resources)
                     if handle.instance_id not in {"", event.instance_id}:
                         handle.instance_id = ""
                     if handle.is_new_to(event):
                         self._strangers.set()
                     await self._on_told(handle, event)
+                    complaint = ""
                     self._note_change()
             except aio.AioRpcError as error:
                 handle.last_error = f"{error.code().name}: {error.details()}"
+            except NumalignError as error:
+                # Such as a full disk. The next watch begins with how things are then.
+                if str(error) != complaint:
+                    complaint = str(error)
+                    _log.warning("a provider is not heard", provider=handle.name, error=complaint)
+            finally:
+                # One that nobody reads goes on by itself, and what comes is kept for ever.
+                stream.cancel()
             await asyncio.sleep(RETRY_SECONDS)
 
     def _note_change(self) -> None:

@@ -22,7 +22,10 @@ from numalign.v1 import types_pb2 as pb
 
 
 class FakeProvider(hp_grpc.HintProviderServicer):
-    """Serves `resource` on NUMA node 0. `broken` names the calls that fail, with their code."""
+    """Serves `resource` on NUMA node 0. `broken` names the calls that fail, with their code.
+
+    `watching` is how many watches are open.
+    """
 
     def __init__(self, name: str, resource: str = "") -> None:
         self.name = name
@@ -33,6 +36,7 @@ class FakeProvider(hp_grpc.HintProviderServicer):
         self.broken: dict[str, StatusCode] = {}
         self.slow: dict[str, float] = {}
         self.changed = asyncio.Event()
+        self.watching = 0
 
     def restart(self) -> None:
         """Be another process."""
@@ -134,12 +138,16 @@ class FakeProvider(hp_grpc.HintProviderServicer):
     async def Watch(
         self, request: hp.WatchRequest, context: Context
     ) -> AsyncIterator[hp.WatchResponse]:
-        while True:
-            yield hp.WatchResponse(
-                instance_id=self.instance, resources=[self.resource], shared_cpus="0-3"
-            )
-            await self.changed.wait()
-            self.changed.clear()
+        self.watching += 1
+        try:
+            while True:
+                yield hp.WatchResponse(
+                    instance_id=self.instance, resources=[self.resource], shared_cpus="0-3"
+                )
+                await self.changed.wait()
+                self.changed.clear()
+        finally:
+            self.watching -= 1
 
     async def _take(self, name: str, request: object, context: Context) -> None:
         self.asked.append(name)

@@ -9,7 +9,7 @@ import pytest
 from grpc import StatusCode
 from tests.unit.topology.fake_provider import FakeProvider, handle_to
 
-from numalign.errors import AlreadyExists
+from numalign.errors import AlreadyExists, StateNotWritten
 from numalign.topology.provider_handle import ProviderDown, ProviderHandle
 from numalign.topology.registry import ProviderRegistry, overlap
 from numalign.v1 import hint_provider_pb2 as hp
@@ -113,5 +113,28 @@ async def test_a_third_party_registers_once_and_again_at_its_place() -> None:
             await registry.register(handle_to(FakeProvider("mine", "cpu"), introduced=False))
         with pytest.raises(AlreadyExists, match='provider "cpu" is registered'):
             await registry.register(handle_to(FakeProvider("cpu", "x/y"), introduced=False))
+    finally:
+        await registry.close()
+
+
+async def test_a_watch_goes_on_when_what_it_tells_cannot_be_kept() -> None:
+    heard: list[str] = []
+
+    async def hear(handle: ProviderHandle, told: hp.WatchResponse) -> None:
+        heard.append(told.shared_cpus)
+        if len(heard) < 3:
+            raise StateNotWritten("t.db", "state file t.db: disk I/O error")
+
+    provider = FakeProvider("p")
+    handle = handle_to(provider)
+    registry = ProviderRegistry([handle], hear)
+    registry.watch_all()
+    try:
+        await until(lambda: len(heard) == 3)
+        # The watches that were given up are not left open.
+        await until(lambda: provider.watching == 1)
+        provider.restart()
+        provider.changed.set()
+        await until(lambda: handle.instance_id == "")
     finally:
         await registry.close()
