@@ -90,16 +90,6 @@ class HealthBook:
             return Report(Health.UNKNOWN)
         return max(words, key=lambda known: known.heard).at(now)
 
-    def next_change(self, now: float) -> float | None:
-        """Seconds until a word is first worth nothing any more; None if none will be."""
-        left = [
-            known.heard + known.report.timeout - now
-            for devices in self.by_source.values()
-            for known in devices.values()
-            if known.report.health is not Health.UNKNOWN
-        ]
-        return min((seconds for seconds in left if seconds >= 0), default=None)
-
 
 def as_kept(report: Report) -> Report:
     """A report with its own limits: a timeout, and a message that is not too long."""
