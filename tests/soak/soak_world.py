@@ -12,6 +12,7 @@ import random
 import resource
 import signal
 import subprocess
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -26,11 +27,15 @@ from tests.soak.soak_agent import SoakAgent
 from tests.soak.wall_clock import wall_clock
 
 from numalign.config.settings import CORE_SERVICES
+from numalign.model.cpu_set import CpuSet
+from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import hint_provider_pb2 as hp
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 OWNERS = ("kubelet", "batch")
 AGENTS_EACH = 2
+HEARING_SECONDS = 5.0
+"""How late it may be known what providers tell between calls: they are watched anew meanwhile."""
 
 
 class SoakWorld(World):
@@ -92,6 +97,24 @@ class SoakWorld(World):
         await self.killed(process)
         await asyncio.sleep(down_seconds)
         await self.restart(process)
+
+    async def judge(self) -> list[str]:
+        """As of any node; and what the providers tell between calls is heard."""
+        return await super().judge() + await self._unheard()
+
+    async def _unheard(self) -> list[str]:
+        """What those who watch are told of shared CPUs and is not so, after a moment."""
+        cpu = self._providers[PROVIDERS.index("cpu")]
+        until = time.monotonic() + HEARING_SECONDS
+        while True:
+            listing = await self.admission.ListAdmissions(ad.ListAdmissionsRequest(), timeout=5)
+            books = await cpu.GetState(hp.GetStateRequest(), timeout=5)
+            told, shared = listing.shared_cpus, books.cpu.default_cpus
+            if CpuSet.parse(told) == CpuSet.parse(shared):
+                return []
+            if time.monotonic() > until:
+                return [f"CPUs {shared} are shared, and those who watch are told {told}"]
+            await asyncio.sleep(0.02)
 
     async def book_faults(self, number: int) -> list[str]:
         """What is wrong with the books of one provider now, whoever is calling."""
