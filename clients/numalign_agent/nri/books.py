@@ -13,6 +13,7 @@ from dataclasses import replace
 from numalign.model.cpu_set import CpuSet
 from numalign_agent.nri.heard import Heard
 from numalign_agent.nri.known import (
+    Idle,
     KnownContainer,
     KnownPod,
     Record,
@@ -79,7 +80,7 @@ class Books:
                 self._ownership.has(seen.id) or (not new and self._own_record(pod, seen.name))
             )
             pod.containers[seen.id] = container
-            pod.idle = False
+            pod.idle = None
             self._containers[seen.id] = pod.uid
         else:
             if seen.set_to != container.seen.set_to:
@@ -105,7 +106,7 @@ class Books:
         pod_uid = self._containers.pop(container_id, None)
         if pod_uid is not None and (pod := self._pods.get(pod_uid)):
             pod.containers.pop(container_id, None)
-            pod.idle = not pod.containers
+            pod.idle = Idle(0.0, 0.0) if not pod.containers else None
         self._ownership.forget(container_id)
 
     def sandbox_stopped(self, sandbox_id: str, now: float) -> None:
@@ -285,16 +286,22 @@ class Books:
             if pod.rests_since is not None and any(map(self.is_recorded, self.uids_held(pod)))
         )
 
-    def idle(self) -> tuple[KnownPod, ...]:
-        """Pods whose last container has ended though a sandbox is up, to be looked into.
+    def idle(self, now: float, pause: float) -> tuple[KnownPod, ...]:
+        """Pods whose last container has ended though a sandbox is up, and that are due for a look.
 
-        Each is told once: a runtime that was restarted tells nothing of sandboxes that are older,
-        so whether it ends has to be asked.
+        A runtime that was restarted tells nothing of sandboxes that are older, so whether one
+        has stopped has to be asked: after `pause` seconds, and each time twice as long after.
         """
-        found = tuple(pod for pod in self._pods.values() if pod.idle and pod.rests_since is None)
-        for pod in found:
-            pod.idle = False
-        return found
+        due = []
+        for pod in self._pods.values():
+            if pod.idle is None or pod.rests_since is not None:
+                continue
+            if not pod.idle.pause:
+                pod.idle = Idle(now + pause, 2 * pause)
+            elif now >= pod.idle.look_at:
+                pod.idle = Idle(now + pod.idle.pause, 2 * pod.idle.pause)
+                due.append(pod)
+        return tuple(due)
 
     def uids_held(self, pod: KnownPod) -> tuple[str, ...]:
         """Uids under which Admission may have something for a pod: its own and estimated ones."""

@@ -99,6 +99,14 @@ class KnownContainer:
         return self.seen.name
 
 
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """A pod without containers is to be looked into at a time, and `pause` seconds after that."""
+
+    look_at: float
+    pause: float
+
+
 @dataclass(slots=True)
 class KnownPod:
     """A pod with at least one sandbox.
@@ -106,8 +114,8 @@ class KnownPod:
     `standing` is what was decided about it where no record says so. `document` is its object
     as some source had it. `judged` are containers that were asked about by themselves.
     `rests_since` is when its last sandbox stopped; None while one is up. `idle` is set when its
-    last container has ended, until that was looked into. `order` counts up as pods are first
-    seen.
+    last container has ended, with when to look into that and how long to wait after it. `order`
+    counts up as pods are first seen.
     """
 
     uid: str
@@ -122,7 +130,7 @@ class KnownPod:
     document: Mapping[str, Any] | None = None
     judged: set[str] = field(default_factory=set)
     rests_since: float | None = None
-    idle: bool = False
+    idle: Idle | None = None
 
     @property
     def called(self) -> str:

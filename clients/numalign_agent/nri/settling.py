@@ -131,7 +131,7 @@ class Settling:
                 await self._reconcile()
             await self._decide()
             self._release_what_rests(time())
-            self._look_again |= bool(self._books.idle())
+            self._look_again |= bool(self._books.idle(time(), self._settings.release_after))
             await self._place(tell)
             if self._books.doubtful:
                 self._books.doubtful = False

@@ -244,13 +244,17 @@ def test_creation_of_the_pod_goes_before_that_of_its_container() -> None:
     assert [pod.name for pod in known.waiting()] == ["b", "a"]
 
 
-def test_an_idle_pod_is_looked_into_once() -> None:
+def test_an_idle_pod_is_looked_into_less_and_less_often() -> None:
     known = books()
     known.see_container(sandbox("a"), container("a"))
+    busy = known.idle(0, 10)
     known.container_gone("a-app-0")
+    due = [now for now in range(0, 200, 5) if known.idle(now, 10)]
+    known.see_container(sandbox("a"), container("a", "again"))
 
-    assert [pod.name for pod in known.idle()] == ["a"]
-    assert known.idle() == ()
+    assert busy == ()
+    assert due == [10, 30, 70, 150]
+    assert known.idle(1000, 10) == ()
 
 
 def test_ownership_outlives_the_plugin(tmp_path: Path) -> None:
