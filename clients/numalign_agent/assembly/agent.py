@@ -18,6 +18,7 @@ from numalign_agent.admitting.calls import CALL_SECONDS, AdmissionCalls
 from numalign_agent.api.followed_node import FollowedNode
 from numalign_agent.api.side import ApiSide, NodeCalls, connect_api
 from numalign_agent.assembly.parts import Outside, Parts
+from numalign_agent.config.enforce import Enforce
 from numalign_agent.config.settings import AgentSettings, RunnerKind
 from numalign_agent.journal.journal import Journal
 from numalign_agent.journal.rows import Problem
@@ -176,9 +177,12 @@ async def open_runner(settings: AgentSettings) -> PodRunner:
     directory = settings.state_directory
     logs = settings.pod_logs_directory or directory / "logs"
     try:
-        chosen = await asyncio.to_thread(choose, settings.enforce, settings.cgroups)
-        _log.info("placing", enforce=chosen.enforce.value, because=chosen.lacking)
-        return await ProcessRunner.open(directory / "containers", logs, chosen.placer)
+        placer = None
+        if settings.enforce is not Enforce.NONE:
+            chosen = await asyncio.to_thread(choose, settings.enforce, settings.cgroups)
+            _log.info("placing", enforce=chosen.enforce.value, because=chosen.lacking)
+            placer = chosen.placer
+        return await ProcessRunner.open(directory / "containers", logs, placer)
     except (CannotPlace, RunnerFailed) as error:
         raise NumalignError(f"process runner: {error}") from error
 

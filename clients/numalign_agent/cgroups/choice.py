@@ -15,28 +15,23 @@ from numalign_agent.runners.placer import CannotPlace, ContainerPlacer
 class Chosen:
     """A placer, and what it is. `lacking` says why it is not the better one, if it is not."""
 
-    placer: ContainerPlacer | None
+    placer: ContainerPlacer
     enforce: Enforce
     lacking: str = ""
 
 
 def choose(enforce: Enforce, settings: CgroupSettings) -> Chosen:
-    """The placer for a way of enforcing. Raises CannotPlace where `cgroup` cannot be had."""
-    match enforce:
-        case Enforce.NONE:
-            return Chosen(None, Enforce.NONE)
-        case Enforce.AFFINITY:
-            return Chosen(AffinityPlacer(), Enforce.AFFINITY)
-        case Enforce.CGROUP:
-            return Chosen(_checked(settings), Enforce.CGROUP)
-        case Enforce.AUTO:
-            try:
-                return Chosen(_checked(settings), Enforce.CGROUP)
-            except CannotPlace as error:
-                return Chosen(AffinityPlacer(), Enforce.AFFINITY, str(error))
+    """The placer for a way of enforcing other than none.
 
-
-def _checked(settings: CgroupSettings) -> CgroupPlacer:
+    Raises CannotPlace where `cgroup` is asked for and cannot be had.
+    """
+    if enforce is Enforce.AFFINITY:
+        return Chosen(AffinityPlacer(), Enforce.AFFINITY)
     placer = CgroupPlacer(settings)
-    placer.check()
-    return placer
+    try:
+        placer.check()
+    except CannotPlace as error:
+        if enforce is Enforce.CGROUP:
+            raise
+        return Chosen(AffinityPlacer(), Enforce.AFFINITY, str(error))
+    return Chosen(placer, Enforce.CGROUP)

@@ -6,9 +6,10 @@ import contextlib
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-from numalign_agent.cgroups.errors import CONTROLLERS, DELEGATED, CgroupError
+from numalign_agent.cgroups.errors import CONTROLLERS, DELEGATED, PARTITION, CgroupError
 from numalign_agent.cgroups.hugepages import sizes_of
 from numalign_agent.cgroups.plan import (
+    Partition,
     WantedGroup,
     Write,
     controllers,
@@ -53,6 +54,18 @@ class CgroupEnforcer:
         for group in (*_above(parent), parent):
             self.tree.make(group)
             self._hand_on(group, needed)
+
+    def remove(self, group: PurePosixPath) -> None:
+        """Remove a group whose processes are ending. No group: fine. Raises CgroupError.
+
+        The CPUs of a partition are the others' again when this returns; the kernel itself would
+        give them back only some time after a group is gone.
+        """
+        if self.tree.has(group) and PARTITION in self.tree.files(group):
+            with contextlib.suppress(CgroupError):
+                # Not written where the group is just going by itself.
+                self.tree.write(group, PARTITION, Partition.MEMBER.value)
+        self.tree.remove(group)
 
     def _needed(self, wanted: WantedGroup) -> tuple[str, ...]:
         self.tree.check()

@@ -65,7 +65,7 @@ class CgroupPlacer:
         """Remove the group; what is left in it is killed."""
         try:
             self.kill(container_id)
-            self._tree.remove(self.group(container_id))
+            self._enforcer.remove(self.group(container_id))
         except CgroupError as error:
             raise CannotPlace(f"container {container_id}: {error}") from error
 

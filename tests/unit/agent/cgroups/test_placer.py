@@ -45,6 +45,17 @@ def test_a_container_has_a_group_from_its_start_to_its_end(tmp_path: Path) -> No
     placer.remove("id1")
 
 
+def test_cpus_of_a_partition_are_given_back_before_the_group_goes(tmp_path: Path) -> None:
+    tree = FakeTree(tmp_path)
+    settings = CgroupSettings(root=tmp_path, partition=Partition.ISOLATED)
+    placer = CgroupPlacer(settings, tree)
+    placer.place(POD, "c", "id1", Placement(cpus="1", exclusive_cpus=True))
+    assert tree.written[-1] == ("/numalign/id1", "cpuset.cpus.partition", "isolated")
+    placer.remove("id1")
+    assert tree.written[-1] == ("/numalign/id1", "cpuset.cpus.partition", "member")
+    assert not tree.has(PurePosixPath("/numalign/id1"))
+
+
 def test_what_is_refused_names_the_container(tmp_path: Path) -> None:
     placer = placer_over(FakeTree(tmp_path))
     with pytest.raises(CannotPlace, match=r"container c: .*cpuset.cpus.effective is empty"):
@@ -81,7 +92,6 @@ def test_the_better_way_is_chosen_where_it_is_there(tmp_path: Path) -> None:
     chosen = choose(Enforce.AUTO, nothing)
     assert isinstance(chosen.placer, AffinityPlacer)
     assert chosen.lacking == f"{tmp_path / 'none'} is no cgroup version 2 file system"
-    assert choose(Enforce.NONE, nothing).placer is None
     with pytest.raises(CannotPlace, match="no cgroup version 2"):
         choose(Enforce.CGROUP, nothing)
 
