@@ -246,12 +246,17 @@ class AgentWorld:
     async def listing(self) -> ad.ListAdmissionsResponse:
         """Who is admitted."""
         stub = ad_grpc.AdmissionStub(self._channel)
-        return await stub.ListAdmissions(ad.ListAdmissionsRequest(), timeout=10)
+        request = ad.ListAdmissionsRequest()
+        return await stub.ListAdmissions(request, timeout=WAIT_SECONDS, wait_for_ready=True)
 
     async def faults(self) -> list[str]:
         """What is wrong with the books of the services."""
         stubs = [hp_grpc.HintProviderStub(channel) for channel in self._providers]
-        states = [await stub.GetState(hp.GetStateRequest(), timeout=10) for stub in stubs]
+        request = hp.GetStateRequest()
+        states = [
+            await stub.GetState(request, timeout=WAIT_SECONDS, wait_for_ready=True)
+            for stub in stubs
+        ]
         return faults_of(await self.listing(), states)
 
     async def until(

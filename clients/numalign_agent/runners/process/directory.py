@@ -107,11 +107,12 @@ class ContainerDirectory:
             return not free
 
     def give_up(self, why: str) -> bool:
-        """Have a container that was made never start; False if its shim is at work already."""
+        """Have a container that was made never start; False if it has started all the same."""
         with self._lock() as free:
-            if free and self.exited() is None:
-                self.write_exited(Exited(NOT_STARTED, 0, time.time(), why))
-            return free
+            if not free or self.running() is not None or self.exited() is not None:
+                return False
+            self.write_exited(Exited(NOT_STARTED, 0, time.time(), why))
+            return True
 
     def write_exited(self, exited: Exited) -> None:
         """Write down how it ended, in place of a shim that cannot."""

@@ -122,8 +122,11 @@ class ProcessRunner:
     async def start_container(self, container_id: str) -> None:
         """Start it. Raises RunnerFailed, with the reason, for one that could not be executed."""
         tracked = self._known(container_id)
-        await carried_through(self._launcher.launch(tracked.directory.path))
-        tracked.look()
+        try:
+            await carried_through(self._launcher.launch(tracked.directory.path))
+        finally:
+            # Without word from its shim it may have started all the same.
+            tracked.look()
         self._tell(tracked.made.pod_uid)
         if tracked.state.reason == "StartError":
             raise RunnerFailed(tracked.state.message)
@@ -154,7 +157,9 @@ class ProcessRunner:
             return
         if tracked.state.phase is ContainerPhase.CREATED:
             if not tracked.directory.give_up("removed before it was started"):
-                raise RunnerFailed(f"container {container_id} is just being started")
+                # A shim that came late: whoever asked for it has ended since.
+                await self._look_when_under_way(tracked)
+                raise RunnerFailed(f"container {container_id} was started after all")
         elif tracked.state.phase is not ContainerPhase.EXITED:
             raise RunnerFailed(f"container {container_id} runs")
         await self._give_back(container_id)
@@ -182,9 +187,12 @@ class ProcessRunner:
             await tracked.close()
 
     async def _adopt(self, directory: ContainerDirectory) -> None:
-        made = directory.made()
-        tracked = self._track(directory, made)
-        while _is_getting_under_way(directory):  # noqa: ASYNC110 - a file of its shim says it
+        tracked = self._track(directory, directory.made())
+        await self._look_when_under_way(tracked)
+
+    async def _look_when_under_way(self, tracked: TrackedContainer) -> None:
+        """Read what is on disk of a container, after the first steps of its shim, if it has one."""
+        while _is_getting_under_way(tracked.directory):  # noqa: ASYNC110 - its shim's file says it
             await asyncio.sleep(0.01)
         tracked.look()
 
@@ -263,7 +271,7 @@ class ProcessRunner:
 
 
 def _is_getting_under_way(directory: ContainerDirectory) -> bool:
-    """Whether the agent before this one ended while a shim was at its first steps."""
+    """Whether a shim is at its first steps, which the agent before this one asked it for."""
     return directory.running() is None and directory.exited() is None and directory.has_shim()
 
 

@@ -50,7 +50,9 @@ class TrackedContainer:
         return None if running is None or self.process is None else running.pid
 
     def look(self) -> None:
-        """Read what is on disk and follow the process, if one was begun."""
+        """Read what is on disk and follow the process, if one was begun. Once is enough."""
+        if self.state.phase is not ContainerPhase.CREATED:
+            return
         exited = self.directory.exited()
         running = self.directory.running()
         if running is not None:

@@ -280,6 +280,25 @@ async def test_a_container_that_was_given_up_never_starts(tmp_path: Path) -> Non
         assert directory.running() is None
 
 
+@pytest.mark.parametrize("script", ["sleep 60", "exit 3"])
+async def test_a_container_that_started_late_is_not_started_twice(
+    script: str, tmp_path: Path
+) -> None:
+    """Its shim came after the runner had looked: what is known of it is made good."""
+    async with world(tmp_path) as on:
+        made = await on.runner.create_container(shell(script), "c", 0, Placement())
+        path = tmp_path / "containers" / made
+        await on.runner._launcher.launch(path)
+        if script == "exit 3":
+            await until((path / "exited.json").exists)
+        assert (await on.seen(made)).phase is ContainerPhase.CREATED
+
+        with pytest.raises(RunnerFailed, match="was started after all"):
+            await on.runner.remove_container(made)
+        seen = await on.seen(made)
+        assert (seen.phase.value, seen.exit_code) in {("running", None), ("exited", 3)}
+
+
 async def test_what_runs_is_not_removed(tmp_path: Path) -> None:
     async with world(tmp_path) as on:
         made = await on.start(shell("sleep 60"))
