@@ -92,7 +92,7 @@ def _allocation_fit(
     """What the provider could have allocated, where a smaller request is judged the same."""
     if len(short) == 1 and short[0].facts.resource == "cpu":
         facts = short[0].facts
-        if facts.requested <= 1 or not _smaller_passes(facts.minimum_nodes, policy):
+        if facts.requested <= 1 or not _smaller_passes(facts.minimum_nodes, policy, record):
             return ""
         return most_cpus(facts)
     views: tuple[ResourceView, ...] = ()
@@ -109,9 +109,18 @@ def _allocation_fit(
     return fit.words() if fit else ""
 
 
-def _smaller_passes(minimum_nodes: int | None, policy: Policy) -> bool:
+def _smaller_passes(minimum_nodes: int | None, policy: Policy, record: MergeRecord | None) -> bool:
     """Whether the policy takes fewer CPUs where it took this many.
 
-    `restricted` may not: what needs two nodes may have them, what needs one may find none.
+    `restricted` may not: what needs two nodes may have them, what needs one may find none. Where
+    the pod was merged as a whole, it is the pod that must have needed one.
     """
-    return policy.name == NONE or minimum_nodes == 1
+    if policy.name == NONE:
+        return True
+    if record is not None and record.container is None and not _on_one_node(record):
+        return False
+    return minimum_nodes == 1
+
+
+def _on_one_node(record: MergeRecord) -> bool:
+    return record.best.mask is not None and record.best.mask.bit_count() == 1

@@ -197,3 +197,25 @@ def test_resources_are_lowered_together() -> None:
         "cpu": Quantity.parse("4"),
     }
     assert node.ask(with_requests(which, "app", claimed(obstacle.would_fit))).result.admitted
+
+
+def test_fewer_cpus_of_a_container_are_not_offered_where_the_pod_as_a_whole_needs_two_nodes() -> (
+    None
+):
+    node = Node(
+        machine(4, 8, gib=4, threads=2, sockets=2),
+        "restricted",
+        reserved="0",
+        scope="pod",
+        cpu_options=("full-pcpus-only",),
+        memory="Static",
+    )
+    first = container("first", cpu=4, memory="1Gi")
+    which = pod("p", first, container("second", cpu=7, memory="3Gi"))
+
+    explained = node.ask(which)
+
+    assert explained.result.reason == "SMTAlignmentError"
+    assert explained.obstacle.would_fit == ""
+    fewer = pod("p", first, container("second", cpu=2, memory="3Gi"))
+    assert node.ask(fewer).result.reason == "TopologyAffinityError"
