@@ -15,6 +15,7 @@ from numalign.rpc.channel import open_channel
 from numalign.telemetry.attributes import pod_attributes
 from numalign.telemetry.tracing import active_tracer, span
 from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import claims_pb2 as cl
 from numalign.v1 import types_pb2 as pb
 from numalign_agent.admitting.port import NodeObjects
 from numalign_agent.pod import AgentPod
@@ -23,6 +24,9 @@ from numalign_client.errors import NotAdmitted, PreconditionFailed
 
 ADMIT_SECONDS = 60.0
 CALL_SECONDS = 20.0
+CLAIMS_SECONDS = 55.0
+"""A DRA driver may take 45 s."""
+
 FRESH_NODE_NEEDED = "FreshNodeNeeded"
 
 
@@ -108,6 +112,14 @@ class AdmissionCalls:
         """Admission counts revisions from another beginning: it has lost its record."""
         self.revision = 0
         await self.admissions()
+
+    async def prepare_pod(
+        self, pod: core_pb2.Pod, claims: Iterable[cl.FetchedClaim]
+    ) -> ad.PreparePodResponse:
+        """Have the resource claims of a pod prepared before its first container starts."""
+        answer = await self.client.prepare_pod(pod, claims, timeout=CLAIMS_SECONDS)
+        self._saw(answer.revision)
+        return answer
 
     async def prepare(self, pod_uid: str, container: str) -> ad.PrepareContainerResponse:
         """What is to be applied to a container before it starts."""

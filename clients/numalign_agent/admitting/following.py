@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from numalign.telemetry.logs import get_logger
 from numalign.v1 import admission_pb2 as ad
-from numalign.v1 import types_pb2 as pb
 from numalign_agent.admitting.calls import AdmissionCalls
+from numalign_agent.placements.devices import HeldDevices
 from numalign_client.errors import AdmissionError
 
 RETRY_SECONDS = 5.0
@@ -27,12 +27,13 @@ class AssignmentFollower:
         self,
         calls: AdmissionCalls,
         shared: Callable[[str], None],
+        devices: HeldDevices,
         changed: Callable[[tuple[str, ...]], object],
     ) -> None:
         self._calls = calls
         self._shared = shared
+        self._devices = devices
         self._changed = changed
-        self._unhealthy: frozenset[tuple[str, str, str, str]] = frozenset()
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -51,11 +52,6 @@ class AssignmentFollower:
             case "changed" if event.changed.problems:
                 self._changed((event.changed.pod_uid,))
             case "unhealthy_devices":
-                self._devices(event.unhealthy_devices)
-
-    def _devices(self, told: pb.UnhealthyDevices) -> None:
-        now = frozenset((d.pod_uid, d.resource, d.id, d.health) for d in told.devices)
-        pods = {uid for uid, *_ in now ^ self._unhealthy}
-        self._unhealthy = now
-        if pods:
-            self._changed(tuple(sorted(pods)))
+                pods = self._devices.heard(event.unhealthy_devices.devices)
+                if pods:
+                    self._changed(pods)

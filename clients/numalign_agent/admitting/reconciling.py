@@ -75,6 +75,8 @@ class Reconciler:
         answer = await self._calls.reconcile(
             picture.active, picture.running, as_of=as_of, sources_ready=self._sources_ready()
         )
+        for problem in answer.problems:
+            _log.warning("not given back yet", problem=problem)
         for uid in answer.released_pod_uids:
             self._admitter.released(uid)
         self._ask_again(answer.unknown_pod_uids)

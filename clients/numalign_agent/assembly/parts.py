@@ -17,6 +17,8 @@ from numalign_agent.admitting.effects import Effects
 from numalign_agent.admitting.following import AssignmentFollower
 from numalign_agent.admitting.preempting import Preemption
 from numalign_agent.admitting.reconciling import NodePicture, Reconciler
+from numalign_agent.claims.port import ClaimReader
+from numalign_agent.claims.preparing import ClaimPreparing
 from numalign_agent.config.settings import AgentSettings
 from numalign_agent.containers.life import ContainerLife
 from numalign_agent.containers.sweeping import DeadContainers
@@ -24,6 +26,7 @@ from numalign_agent.housekeeping.housekeeping import Housekeeping, HousekeepingP
 from numalign_agent.journal.journal import Journal
 from numalign_agent.loop.sources_ready import SourcesReady
 from numalign_agent.loop.sync_loop import LoopChannels, LoopParts, SyncLoop
+from numalign_agent.placements.devices import HeldDevices
 from numalign_agent.placements.keeper import PlacementKeeper
 from numalign_agent.pleg.generator import LifecycleEvents
 from numalign_agent.pod import AgentPod
@@ -57,6 +60,7 @@ class Outside:
     sources: SourcesReady
     mirrors: MirrorPods | None
     metrics: Metrics
+    claims: ClaimReader
 
 
 class Parts:
@@ -68,6 +72,7 @@ class Parts:
         self.pleg = LifecycleEvents(on.runner, on.channels.pleg.offer, metrics)
         self.probes = Prober(self._probe_changed, on.cache.event)
         self.placements = PlacementKeeper(on.runner)
+        self.devices = HeldDevices()
         self.life = ContainerLife(on.runner, on.calls, self.placements, on.cache, metrics)
         self.resize_book = ResizeBook(on.settings.gates, clock)
         self.queue = WorkQueue()
@@ -81,8 +86,10 @@ class Parts:
                 probes=self.probes,
                 mirrors=on.mirrors,
                 resizes=self.resize_book,
+                devices=self.devices.statuses,
                 released=self._released,
                 clock=clock,
+                claims=ClaimPreparing(on.calls, on.claims, on.cache),
             )
         )
         self.workers = Workers(
@@ -117,7 +124,7 @@ class Parts:
                 cache=on.cache,
                 turn=self.admitter.turn(),
                 look=self.workers.look,
-                granted=self.placements.granted,
+                granted=self._granted,
                 sources_ready=on.sources,
                 metrics=metrics,
             )
@@ -149,13 +156,13 @@ class Parts:
                 journal=on.journal,
                 pleg=self.pleg,
                 mirrors=on.mirrors,
-                forget=self.operations.forget,
+                forget=self._forget,
                 remove_dead=self.dead.remove,
                 metrics=metrics,
             )
         )
         self.follower = AssignmentFollower(
-            on.calls, self.placements.heard, on.channels.devices.offer
+            on.calls, self.placements.heard, self.devices, on.channels.devices.offer
         )
         self.loop = SyncLoop(
             LoopParts(
@@ -174,7 +181,7 @@ class Parts:
 
     def admitted(self, pod: AgentPod, asked: AgentPod, answer: ad.AdmitResponse) -> None:
         """A pod was admitted (effects.Granted): running containers go where they belong."""
-        self.placements.granted(pod.uid, answer)
+        self._granted(pod.uid, answer)
         self.resizes.admitted(pod, asked, answer)
 
     def pod(self, pod_uid: str) -> AgentPod | None:
@@ -201,6 +208,17 @@ class Parts:
         if self.workers.work(pod_uid) is None and pod_uid in self._outside.pods.pods:
             return False
         return self.workers.content_goes(pod_uid)
+
+    def _granted(self, pod_uid: str, answer: ad.AdmitResponse) -> None:
+        """What a pod holds from now on."""
+        self.placements.granted(pod_uid, answer)
+        self.devices.granted(pod_uid, answer)
+
+    def _forget(self, pod_uids: Iterable[str]) -> None:
+        """Nothing is left of these pods."""
+        uids = tuple(pod_uids)
+        self.operations.forget(uids)
+        self.devices.forget(uids)
 
     def _released(self, pod_uid: str) -> None:
         self.admitter.released(pod_uid)

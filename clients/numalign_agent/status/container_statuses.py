@@ -33,8 +33,9 @@ class Waiting:
 class ContainerFacts:
     """What is known of a pod's containers.
 
-    `waiting` and `allocated` (requests and limits) are by container name. `ready` and `started`
-    are ids of running containers that their probes, or the lack of them, call so.
+    `waiting`, `allocated` (requests and limits) and `devices` (as `allocatedResourcesStatus`) are
+    by container name. `ready` and `started` are ids of running containers that their probes, or
+    the lack of them, call so.
     """
 
     containers: tuple[RuntimeContainer, ...] = ()
@@ -42,6 +43,7 @@ class ContainerFacts:
     ready: frozenset[str] = frozenset()
     started: frozenset[str] = frozenset()
     allocated: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    devices: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
 
 
 def container_statuses(
@@ -95,7 +97,12 @@ def _status(
         "containerID": container_id(container),
         "started": running and container.id in facts.started,
         **_resources(facts.allocated.get(spec.name)),
+        **_devices(facts.devices.get(spec.name)),
     }
+
+
+def _devices(held: list[dict[str, Any]] | None) -> Status:
+    return {"allocatedResourcesStatus": held} if held else {}
 
 
 def _resources(allocated: Mapping[str, Any] | None) -> Status:

@@ -71,9 +71,23 @@ class ResizedPods(Protocol):
         """Its containers run with that."""
 
 
+class PodClaims(Protocol):
+    """Has the resource claims of pods prepared."""
+
+    async def prepare(self, pod: AgentPod) -> None:
+        """Before the first container of a pod starts. Raises OperationFailed."""
+
+    def forget(self, pod_uids: Iterable[str]) -> None:
+        """These pods are gone."""
+
+
 @dataclass(frozen=True, slots=True)
 class OperationParts:
-    """What the operations work with. `released` hears of pods that hold nothing any more."""
+    """What the operations work with.
+
+    `released` hears of pods that hold nothing any more; `devices` says how those of a pod are
+    doing, by container.
+    """
 
     runner: PodRunner
     life: ContainerLife
@@ -83,8 +97,10 @@ class OperationParts:
     probes: Probing
     mirrors: MirrorPods | None
     resizes: ResizedPods
+    devices: Callable[[str], Mapping[str, list[dict[str, Any]]]]
     released: Callable[[str], None]
     clock: Callable[[], float]
+    claims: PodClaims | None = None
 
 
 class ContainerOperations:
@@ -114,6 +130,7 @@ class ContainerOperations:
             pause=lambda container: self._pause(pod, container),
         )
         self._note_pauses(pod, todo)
+        await self._prepare_claims(pod, todo, containers)
         failures = await self._carry_out(work, todo)
         containers = await self._containers(pod.uid)
         self._on.probes.follow(pod, containers)
@@ -170,6 +187,16 @@ class ContainerOperations:
         for uid in gone:
             self._waiting.pop(uid, None)
             self._on.probes.stop(uid)
+        if self._on.claims is not None:
+            self._on.claims.forget(gone)
+
+    async def _prepare_claims(
+        self, pod: AgentPod, todo: ContainerPlan, containers: Sequence[RuntimeContainer]
+    ) -> None:
+        """Before anything of the pod runs (DRA-17)."""
+        runs = any(container.phase is ContainerPhase.RUNNING for container in containers)
+        if self._on.claims is not None and todo.starts and not runs:
+            await self._on.claims.prepare(pod)
 
     async def _carry_out(self, work: PodWork, todo: ContainerPlan) -> list[str]:
         """Stop, then start; what went wrong with single containers."""
@@ -247,6 +274,7 @@ class ContainerOperations:
                     ready=judged.ready,
                     started=judged.started,
                     allocated=self._on.resizes.allocated(pod.uid),
+                    devices=self._on.devices(pod.uid),
                 ),
                 before=before,
                 qos_class=before.get("qosClass") or qos_of(pod),

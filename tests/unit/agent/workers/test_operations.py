@@ -116,6 +116,7 @@ class World:
                 probes=self.probes,
                 mirrors=None,
                 resizes=ResizeBook(FeatureGates(), lambda: self.now),
+                devices=lambda _: {"a": [{"name": "example.com/gpu"}]},
                 released=self.released.append,
                 clock=lambda: self.now,
             )
@@ -159,6 +160,8 @@ async def test_a_container_is_prepared_made_told_and_started() -> None:
     ]
     assert on.phase(PLAIN) == "Running"
     assert on.probes.followed == {"uid-p": 1}
+    (status,) = on.cache.get("uid-p")["containerStatuses"]
+    assert status["allocatedResourcesStatus"] == [{"name": "example.com/gpu"}]
 
     assert not await on.sync(PLAIN)
     assert on.told() == ["create a", "start a"]
