@@ -67,7 +67,9 @@ async def topology_part(
     hints = HintStore()
     if strategies.trusts_record:
         restore_hints(hints, records)
-    registry = ProviderRegistry(_handles(context, channels, connect), _told_to(records))
+    registry = ProviderRegistry(
+        _handles(context, channels, connect), _told_to(records), _shown_in(context.metrics)
+    )
     turnstile = Turnstile(settings.queue_depth)
     generation = await Generation.open(database, settings)
     facts = NodeFacts(database)
@@ -159,6 +161,16 @@ def _told_to(records: Records) -> WatchListener:
             records.note_health(event.unhealthy_devices)
 
     return told
+
+
+def _shown_in(metrics: Metrics) -> Callable[[ProviderHandle], None]:
+    """What shows whether providers answer."""
+    gauge = metrics.gauge("numalign_provider_up")
+
+    def show(handle: ProviderHandle) -> None:
+        gauge.labels(handle.name).set_function(lambda: float(not handle.last_error))
+
+    return show
 
 
 async def _settle_whenever_needed(

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from numalign.errors import ConfigError
+from numalign.telemetry.trace_context import current_trace
 
 if TYPE_CHECKING:
     from threading import Thread
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry, Metric
     from prometheus_client import Gauge as PrometheusGauge
+    from prometheus_client import Histogram as PrometheusHistogram
 
 
 class Kind(StrEnum):
@@ -238,7 +240,29 @@ def _histogram(spec: MetricSpec, registry: CollectorRegistry | None) -> Histogra
     )
     for values in spec.start:
         histogram.labels(*values)
-    return histogram
+    return _WithExemplars(histogram)
+
+
+class _WithExemplars:
+    """A histogram whose buckets name the trace of what fell into them last (OpenMetrics).
+
+    Only traces that are sampled: nobody could look up another one.
+    """
+
+    __slots__ = ("_histogram",)
+
+    def __init__(self, histogram: PrometheusHistogram) -> None:
+        self._histogram = histogram
+
+    def labels(self, *values: str) -> Histogram:
+        return _WithExemplars(self._histogram.labels(*values))
+
+    def observe(self, amount: float) -> None:
+        trace = current_trace.get()
+        if trace is None or not trace.is_sampled:
+            self._histogram.observe(amount)
+        else:
+            self._histogram.observe(amount, {"trace_id": trace.trace_id})
 
 
 class _Untyped:

@@ -42,6 +42,12 @@ DECISIONS = (
         help="Admissions that wait for their turn",
     ),
     MetricSpec(
+        name="numalign_provider_up",
+        kind=Kind.GAUGE,
+        help="Whether a hint provider answered when it was last asked or listened to",
+        labels=("provider",),
+    ),
+    MetricSpec(
         name="numalign_provider_call_duration_seconds",
         kind=Kind.HISTOGRAM,
         help="Seconds that a call to a hint provider took",

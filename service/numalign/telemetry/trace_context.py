@@ -29,6 +29,11 @@ class TraceContext:
         """The 32 hexadecimal digits that all spans of one trace share."""
         return self.traceparent[3:35]
 
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the caller says that spans of this trace are recorded."""
+        return bool(int(self.traceparent[53:55], 16) & 1)
+
     def metadata(self) -> tuple[tuple[str, str], ...]:
         """What to send with a call."""
         parent = (TRACEPARENT, self.traceparent)

@@ -29,12 +29,25 @@ Introduce = Callable[[ProviderHandle], Awaitable[None]]
 """Tells a provider the picture; raises ProviderDown where it does not answer."""
 
 
-class ProviderRegistry:
-    """The providers. `on_told` hears what each of them tells in its watch."""
+Met = Callable[[ProviderHandle], None]
+"""Hears of a provider that is among the registered ones from now on."""
 
-    def __init__(self, handles: Iterable[ProviderHandle], on_told: WatchListener) -> None:
+
+def _nobody(handle: ProviderHandle) -> None:
+    """Nobody wants to know of `handle`."""
+
+
+class ProviderRegistry:
+    """The providers. `on_told` hears what each of them tells in its watch, `met` of each."""
+
+    def __init__(
+        self, handles: Iterable[ProviderHandle], on_told: WatchListener, met: Met = _nobody
+    ) -> None:
         self._handles = list(handles)
         self._on_told = on_told
+        self._met = met
+        for handle in self._handles:
+            met(handle)
         self._watches: dict[str, asyncio.Task[None]] = {}
         self._strangers = asyncio.Event()
         self._changes = 0
@@ -132,6 +145,7 @@ class ProviderRegistry:
                             f'provider "{other.name}" (as "{served}")'
                         )
         self._handles = [h for h in self._handles if h.name != handle.name] + [handle]
+        self._met(handle)
         self._watch(handle)
 
     def _watch(self, handle: ProviderHandle) -> None:
@@ -150,6 +164,7 @@ class ProviderRegistry:
             stream = handle.stub.Watch(hp.WatchRequest())
             try:
                 async for event in stream:
+                    handle.last_error = ""
                     handle.resources = tuple(event.resources)
                     if handle.instance_id not in {"", event.instance_id}:
                         handle.instance_id = ""

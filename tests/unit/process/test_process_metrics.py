@@ -20,6 +20,7 @@ from numalign.process.metrics import (
     services_of,
     specs_of,
 )
+from numalign.process.node import Node
 from numalign.telemetry.own_metrics import all_metrics
 
 PAGE = Path(__file__).parents[3] / "docs" / "observability.md"
@@ -93,3 +94,16 @@ async def test_the_page_is_served(tmp_path: Path) -> None:
         with await asyncio.to_thread(urllib.request.urlopen, url, timeout=10) as response:
             page = samples(response.read().decode())
     assert page["kubelet_topology_manager_admission_requests_total"] == 0
+
+
+async def test_a_provider_that_does_not_answer_is_shown(tmp_path: Path) -> None:
+    absent = {"name": "absent", "endpoint": f"{tmp_path}/none.sock", "failurePolicy": "Ignore"}
+    node = await Node.open(settings(tmp_path, providers=[absent]))
+    try:
+        await node.serving()
+        async with asyncio.timeout(20):
+            while samples(node.metrics.text())["numalign_provider_up{provider=absent}"]:  # noqa: ASYNC110 - no event says it
+                await asyncio.sleep(0.01)
+        assert samples(node.metrics.text())["numalign_provider_up{provider=cpu}"] == 1
+    finally:
+        await node.close()

@@ -8,12 +8,16 @@ import urllib.request
 from itertools import pairwise
 
 import pytest
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as openmetrics_families,
+)
 from prometheus_client.parser import text_string_to_metric_families
 
 from numalign.errors import ConfigError
 from numalign.telemetry import kubelet_metrics as kubelet
 from numalign.telemetry import own_metrics
 from numalign.telemetry.metrics import Kind, Metrics, MetricSpec
+from numalign.telemetry.trace_context import TraceContext, current_trace
 
 
 def page(metrics: Metrics) -> dict[str, float]:
@@ -198,3 +202,35 @@ def test_the_alignment_counters_have_no_type_of_their_own() -> None:
         Metrics([spec], enabled=True).text()
         == "# HELP a_count h\n# TYPE a_count untyped\na_count 0.0\n"
     )
+
+
+SECONDS = MetricSpec(name="a_seconds", kind=Kind.HISTOGRAM, help="Seconds", buckets=(0.1, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("traceparent", "exemplar"),
+    [
+        pytest.param("00-" + "a" * 32 + "-" + "b" * 16 + "-01", "a" * 32, id="sampled"),
+        pytest.param("00-" + "a" * 32 + "-" + "b" * 16 + "-00", None, id="not-sampled"),
+        pytest.param(None, None, id="no-trace"),
+    ],
+)
+async def test_a_histogram_names_the_trace_of_what_it_saw(
+    traceparent: str | None, exemplar: str | None
+) -> None:
+    token = current_trace.set(None if traceparent is None else TraceContext(traceparent))
+    async with Metrics([SECONDS], enabled=True) as metrics:
+        metrics.histogram("a_seconds").observe(0.5)
+        current_trace.reset(token)
+        port = metrics.serve("127.0.0.1", 0)
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{port}/metrics",
+            headers={"Accept": "application/openmetrics-text; version=1.0.0"},
+        )
+        with await asyncio.to_thread(urllib.request.urlopen, request, timeout=10) as response:
+            assert response.headers["Content-Type"].startswith("application/openmetrics-text")
+            families = list(openmetrics_families(response.read().decode()))
+    found = {s.labels["le"]: s.exemplar for s in families[0].samples if s.name.endswith("bucket")}
+    assert found["0.1"] is None
+    got = found["1.0"]
+    assert (got.labels if got else None) == (exemplar and {"trace_id": exemplar})

@@ -1,0 +1,113 @@
+"""A real Prometheus out of Debian's package, scraping what it is told."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from tests.e2e.debian import unpacked
+from tests.observability.queries import DEPLOYED
+
+T = TypeVar("T")
+
+_SUITE = "bookworm"  # later ones have promtool in another package
+_SECONDS = 90
+
+
+def program(name: str) -> Path:
+    """`prometheus` or `promtool`. Leaves the test out where the package cannot be had."""
+    return unpacked(_SUITE, "prometheus") / "usr" / "bin" / name
+
+
+def free_port() -> int:
+    """A TCP port that nobody listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+class Prometheus:
+    """A running one."""
+
+    def __init__(self, port: int) -> None:
+        self._base = f"http://127.0.0.1:{port}/api/v1"
+
+    def get(self, path: str, **parameters: str) -> Any:
+        """The data of an answer."""
+        query = urllib.parse.urlencode(parameters)
+        try:
+            with urllib.request.urlopen(f"{self._base}/{path}?{query}", timeout=10) as response:
+                return json.load(response)["data"]
+        except urllib.error.HTTPError as error:
+            with error:
+                raise
+
+    def value(self, query: str) -> float | None:
+        """The value of the only series that the query finds; None for none."""
+        found = self.get("query", query=query)["result"]
+        if not found:
+            return None
+        (series,) = found
+        return float(series["value"][1])
+
+
+@contextmanager
+def prometheus(directory: Path, target: str) -> Iterator[Prometheus]:
+    """Prometheus with the deployed configuration and rules, but one target and short intervals."""
+    config = yaml.safe_load((DEPLOYED / "prometheus.yaml").read_text())
+    config["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
+    config["rule_files"] = [str(DEPLOYED / file) for file in config["rule_files"]]
+    config["scrape_configs"][0]["static_configs"] = [{"targets": [target]}]
+    del config["scrape_configs"][1:]
+    directory.mkdir()
+    file = directory / "prometheus.yaml"
+    file.write_text(yaml.safe_dump(config))
+    port = free_port()
+    with (directory / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [
+                program("prometheus"),
+                f"--config.file={file}",
+                f"--storage.tsdb.path={directory / 'data'}",
+                f"--web.listen-address=127.0.0.1:{port}",
+                "--enable-feature=exemplar-storage",
+            ],
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        running = Prometheus(port)
+        eventually(lambda: running.get("status/runtimeinfo"))
+        yield running
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def eventually(what: Callable[[], T]) -> T:
+    """The first answer that is no error and not empty; fails with the last one after a while."""
+    deadline = time.monotonic() + _SECONDS
+    while True:
+        last: object
+        try:
+            found = what()
+        except OSError as error:
+            last = error
+        else:
+            if found:
+                return found
+            last = found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"still {last!r} after {_SECONDS} s")
+        time.sleep(0.2)
