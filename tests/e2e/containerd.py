@@ -43,6 +43,8 @@ state = "{directory}/state"
 [plugins."io.containerd.nri.v1.nri"]
   disable = {nri_off}
   disable_connections = false
+  plugin_registration_timeout = "{patience}"
+  plugin_request_timeout = "{patience}"
   socket_path = "{directory}/nri.sock"
   plugin_path = "{directory}/nri-plugins"
   plugin_config_path = "{directory}/nri-conf"
@@ -60,8 +62,8 @@ class Containerd:
         self._binaries, self._runc, self._busybox = _programs()
         self._process: asyncio.subprocess.Process | None = None
 
-    async def start(self, *, nri: bool = True) -> None:
-        """Start it and wait until it answers."""
+    async def start(self, *, nri: bool = True, patience: str = "20s") -> None:
+        """Start it and wait until it answers. Its usual `patience` with plugins is 2 s."""
         config = self.directory / "config.toml"
         config.write_text(
             _CONFIG.format(
@@ -69,6 +71,7 @@ class Containerd:
                 pause=PAUSE,
                 runc=self._runc,
                 nri_off="false" if nri else "true",
+                patience=patience,
             ),
             encoding="utf-8",
         )

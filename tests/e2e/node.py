@@ -26,6 +26,9 @@ PROGRAMS = Path(sys.executable).parent
 SHARED_FIRST = str(min(os.sched_getaffinity(0)))
 """The CPU that is reserved, and so always among the shared ones."""
 
+LONG = 60.0
+"""Seconds that nothing takes on a machine that works: not what is measured."""
+
 CONNECTED = "connected to the runtime"
 """What the plugin says when it is."""
 
@@ -115,6 +118,7 @@ class Node:
             "socket": str(self.containerd.nri_socket),
             "checkInterval": "1s",
             "releaseAfter": "1s",
+            "requestTimeout": "20s",
             **nri,
         }
         document = {
@@ -166,7 +170,7 @@ class Node:
             if (path := root / below).exists()
         )
 
-    async def until(self, is_so: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
+    async def until(self, is_so: Callable[[], bool], what: str, seconds: float = LONG) -> None:
         """Wait until something is so."""
         try:
             async with asyncio.timeout(seconds):
@@ -264,7 +268,7 @@ class Node:
         )
         return text.split()[1]
 
-    async def until_on(self, container: str, cpus: str, seconds: float = 20.0) -> None:
+    async def until_on(self, container: str, cpus: str, seconds: float = LONG) -> None:
         """Wait until a container runs on these CPUs."""
         found = ""
         try:
@@ -273,6 +277,16 @@ class Node:
                     await asyncio.sleep(0.05)
         except TimeoutError:
             raise AssertionError(f"on CPUs {found}, not on {cpus}\n{self.told()}") from None
+
+    async def until_admitted(self, uids: set[str]) -> None:
+        """Wait until these are the pods that Admission has."""
+        held: set[str] = set()
+        try:
+            async with asyncio.timeout(LONG):
+                while (held := set(await self.admitted())) != uids:
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            raise AssertionError(f"admitted are {held}, not {uids}\n{self.told()}") from None
 
     async def admitted(self) -> dict[str, dict[str, str]]:
         """What Admission has: by pod uid, the CPUs of each container."""
@@ -300,9 +314,7 @@ class Node:
         self.pods.clear()
         self.api.store.objects.clear()
         if self.serves():
-            async with asyncio.timeout(20):
-                while await self.admitted():  # noqa: ASYNC110 - as above
-                    await asyncio.sleep(0.02)
+            await self.until_admitted(set())
 
     async def stop_programs(self) -> None:
         """End the plugin and the services, and everything that they knew."""
