@@ -38,7 +38,7 @@ class Service(AdmissionServicer):
 
     async def Admit(self, request: ad.AdmitRequest, context: Any) -> ad.AdmitResponse:
         self.asked.append(request)
-        self.metadata = {key: value for key, value in context.invocation_metadata()}
+        self.metadata = dict(context.invocation_metadata())
         if request.needs_node and not self.node:
             error = NodeUnknown("node: no Node object is known")
             code, message = status_of(error)
