@@ -29,11 +29,13 @@ from numalign.admission.handlers.sysctl import allowlist, safe_sysctls
 from numalign.admission.node_file import NodeFile
 from numalign.admission.node_state import NodeState, Pressure
 from numalign.admission.pod_resources.mirror import AdmissionMirror
+from numalign.admission.traced_handlers import traced_chain
 from numalign.config.admission_chain import ChainKeys, read_chain_keys
 from numalign.config.settings import Settings
 from numalign.machine.host_security import app_armor_enabled, can_limit_swap, kernel_version
 from numalign.machine.node_stats import read_node_stats
 from numalign.process.compatibility import strategies_of
+from numalign.telemetry.tracing import active_tracer
 from numalign.v1 import topology_pb2_grpc as tm_grpc
 
 OthersStep: TypeAlias = tuple[Handler, Place | None]
@@ -51,6 +53,9 @@ def plan_of(settings: Settings, others: Iterable[OthersStep] = ()) -> ChainPlan:
     version = settings.admission.chain
     told = _chain_settings(settings, read_chain_keys(settings.kubelet))
     additions = with_others(built_in_chain(told, version), others)
+    tracer = active_tracer()
+    if tracer is not None:
+        additions = traced_chain(additions, tracer)
     return ChainPlan(
         additions=additions,
         resizes=resizing_nothing(told) if version is ChainVersion.V1_31 else additions,

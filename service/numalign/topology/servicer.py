@@ -11,7 +11,9 @@ from numalign.model.ids import PodUid
 from numalign.provider.hint_messages import hint_to_message
 from numalign.provider.pod_cache import PodCache
 from numalign.rpc.context import Context
+from numalign.telemetry import attributes
 from numalign.telemetry.logs import log_fields
+from numalign.telemetry.tracing import active_tracer
 from numalign.topology.decision import AdmitCall, Decision
 from numalign.topology.manager import TopologyManager
 from numalign.topology.node_resources.collector import NodeResourcesCollector
@@ -121,6 +123,7 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
         pod_uid = PodUid(_given("pod_uid", request.pod_uid))
         clock = asyncio.get_running_loop().time
         started = clock()
+        _annotate(pod_uid)
         with log_fields(pod_uid=pod_uid):
             revision = await self._manager.release(pod_uid)
             self._observer.released(pod_uid, clock() - started)
@@ -174,6 +177,7 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
         """Collects from the providers what is to be applied to a container."""
         pod_uid = PodUid(_given("pod_uid", request.pod_uid))
         container = _given("container_name", request.container_name)
+        _annotate(pod_uid, container)
         with log_fields(pod_uid=pod_uid, container=container):
             preparation = await self._manager.containers.prepare(pod_uid, container)
         return tm.TopologyManagerPrepareContainerResponse(preparation=preparation)
@@ -185,6 +189,7 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
         pod_uid = PodUid(_given("pod_uid", request.pod_uid))
         container = _given("container_name", request.container_name)
         container_id = _given("container_id", request.container_id)
+        _annotate(pod_uid, container)
         with log_fields(pod_uid=pod_uid, container=container):
             await self._manager.containers.add(pod_uid, container, container_id)
         return tm.TopologyManagerAddContainerResponse()
@@ -263,6 +268,13 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
                 for uid, explanation in told.items()
             ]
         )
+
+
+def _annotate(pod_uid: str, container: str = "") -> None:
+    """Say on the span of the call what it is about."""
+    tracer = active_tracer()
+    if tracer is not None:
+        tracer.annotate(attributes.container_attributes(pod_uid, container))
 
 
 def _given(field: str, value: str) -> str:

@@ -47,7 +47,10 @@ class TracedPolicy:
 
     def decide(self, answers: Sequence[ProviderHints]) -> Verdict:
         """Merge what the providers answered, in a span."""
-        about: dict[str, AttributeValue] = {attributes.PROVIDERS: len(answers)}
+        about: dict[str, AttributeValue] = {
+            attributes.PROVIDERS: len(answers),
+            attributes.HINTS: attributes.hints_text(answers),
+        }
         with self._tracer.inner("merge", about) as span:
             verdict = self._policy.decide(answers)
             for name, value in attributes.affinity_attributes(verdict.best).items():

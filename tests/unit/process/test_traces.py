@@ -97,6 +97,7 @@ def check(trace: Trace) -> None:
     assert merge.kind == INNER
     assert attributes(merge)["numalign.affinity"] == "0"
     assert attributes(merge)["numalign.policy.admitted"] is True
+    assert "cpu=0*|1*|0,1" in attributes(merge)["numalign.hints"].split()
     above = trace.parents("merge")
     assert above[:2] == ["Admit", "Admit"]
     assert trace.parents("store commit")[:2] == ["Admit", "Admit"]

@@ -22,6 +22,7 @@ from numalign.admission.others.messages import (
     answer_of,
     judge_request,
 )
+from numalign.admission.traced_handlers import verdict_word
 from numalign.errors import Unavailable
 from numalign.telemetry import attributes
 from numalign.telemetry.logs import get_logger
@@ -88,7 +89,7 @@ class OthersHandler:
         with span("admit_handler", **{attributes.HANDLER: self._terms.name}) as inner:
             try:
                 answer = await self._answer(request, question)
-                end = _FAILED if isinstance(answer, _NoAnswer) else _end(answer)
+                end = _FAILED if isinstance(answer, _NoAnswer) else verdict_word(answer)
             finally:
                 inner.set_attribute(attributes.VERDICT, end)
                 self._durations.labels(self._terms.name, end).observe(time.perf_counter() - started)
@@ -131,11 +132,3 @@ class OthersHandler:
             reason = details.rpartition("error: ")[2]
             return f"cannot be reached at {self._terms.endpoint}: {reason}"
         return f"{code.name}: {details}"
-
-
-def _end(answer: Answer) -> str:
-    if answer.retry_after is not None:
-        return "deferred"
-    if not answer.verdict.admit:
-        return "rejected"
-    return "deferred" if answer.victims else "admitted"
