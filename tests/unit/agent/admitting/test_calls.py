@@ -93,7 +93,7 @@ class NodeObject:
 async def served() -> AsyncIterator[tuple[Service, AdmissionCalls]]:
     directory = Path(tempfile.mkdtemp(prefix="ac"))
     server = aio.server()
-    service = Service()
+    service = Service()  # type: ignore[abstract]
     add_AdmissionServicer_to_server(service, server)
     server.add_insecure_port(socket_target(directory / "a.sock"))
     await server.start()

@@ -78,9 +78,9 @@ def test_nobody_is_lost_and_nobody_is_there_twice(steps: list[tuple[str, str]]) 
             waiting = waiting.without(uid)
             expected = [other for other in expected if other != uid]
     taken = []
-    while (uid := head(waiting)) is not None:
-        taken.append(uid)
-        waiting = waiting.without(uid)
+    while (first := head(waiting)) is not None:
+        taken.append(first)
+        waiting = waiting.without(first)
 
     assert taken == expected
 

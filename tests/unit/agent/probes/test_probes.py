@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -53,8 +54,8 @@ def test_answers_count_when_they_agree(
     assert seen == results
 
 
-READINESS = {"readinessProbe": {}}
-ALL = {"startupProbe": {}, "readinessProbe": {}, "livenessProbe": {}}
+READINESS: dict[str, Any] = {"readinessProbe": {}}
+ALL: dict[str, Any] = {"startupProbe": {}, "readinessProbe": {}, "livenessProbe": {}}
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ class World:
 
 async def test_probing_from_start_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prober, "settings_of", lambda _: ProbeSettings(0, 0.01, 5, 1, 2))
-    monkeypatch.setattr(prober.random, "random", lambda: 0.0)
+    monkeypatch.setattr(random, "random", lambda: 0.0)
     of = pod(
         "p",
         container(

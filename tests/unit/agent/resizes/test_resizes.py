@@ -135,7 +135,7 @@ async def test_a_resize_that_is_granted() -> None:
     on = World()
     on.admit(sized("a", "1"))
     on.update(sized("a", "2"))
-    assert on.book.queue == ("uid-a",)
+    assert list(on.book.queue) == ["uid-a"]
     await on.resizes.evaluate("pod_updated")
 
     assert on.calls.asked == [("resize", "uid-a")]
@@ -145,7 +145,7 @@ async def test_a_resize_that_is_granted() -> None:
     assert [c["type"] for c in on.book.conditions("uid-a")] == ["PodResizeInProgress"]
     on.book.actuated("uid-a")
     assert on.book.conditions("uid-a") == []
-    assert on.book.queue == ()
+    assert list(on.book.queue) == []
     count = 'kubelet_container_requested_resizes_total{operation="increase",requirement="requests"'
     assert count in on.metrics.text()
 
@@ -163,10 +163,10 @@ async def test_a_resize_that_has_to_wait_is_asked_about_again() -> None:
     assert on.told.events == ["a Warning ResizeDeferred"]
     assert (condition["type"], condition["reason"]) == ("PodResizePending", "Deferred")
     assert on.looked == ["uid-a", "uid-a"]
-    assert on.book.queue == ("uid-a",)
+    assert list(on.book.queue) == ["uid-a"]
 
     await on.resizes.evaluate("pods_removed")
-    assert on.book.queue == ()
+    assert list(on.book.queue) == []
     counted = 'kubelet_pod_deferred_accepted_resizes_total{retry_trigger="pods_removed"} 1.0'
     assert counted in on.metrics.text()
 
@@ -178,7 +178,7 @@ async def test_a_resize_that_can_never_be_granted_is_dropped() -> None:
     on.calls.answers("uid-a", infeasible())
     await on.resizes.evaluate("pod_updated")
 
-    assert on.book.queue == ()
+    assert list(on.book.queue) == []
     assert on.told.events == ["a Warning ResizeInfeasible"]
     assert [c["reason"] for c in on.book.conditions("uid-a")] == ["Infeasible"]
 
@@ -189,7 +189,12 @@ async def test_a_resize_that_can_never_be_granted_is_dropped() -> None:
 async def test_order() -> None:
     """RES-2: what raises nothing first, then priority, then Guaranteed."""
     on = World()
-    for name, fields in (("up", {}), ("high", {"priority": 5}), ("down", {})):
+    extra: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("up", {}),
+        ("high", {"priority": 5}),
+        ("down", {}),
+    )
+    for name, fields in extra:
         on.admit(sized(name, "4", **fields))
     on.update(sized("up", "5"))
     on.update(sized("high", "5", priority=5))
@@ -213,7 +218,7 @@ async def test_a_pod_that_was_changed_while_nobody_looked() -> None:
     }
     on.admit(sized("a", "2", status={"conditions": [pending]}), answer)
 
-    assert on.book.queue == ("uid-a",)
+    assert list(on.book.queue) == ["uid-a"]
     (restored,) = on.book.conditions("uid-a")
     assert (restored["reason"], restored["lastTransitionTime"]) == (
         "Deferred",
@@ -234,7 +239,7 @@ async def test_pods_that_are_gone_or_content_are_dropped() -> None:
     await on.resizes.evaluate("pods_removed")
 
     assert on.calls.asked == []
-    assert on.book.queue == ()
+    assert list(on.book.queue) == []
     assert on.book.allocated("uid-a") == {}
 
 
@@ -245,7 +250,7 @@ async def test_an_outage_leaves_a_resize_where_it_is() -> None:
     on.calls.answers("uid-a", down())
     await on.resizes.evaluate("pod_updated")
 
-    assert on.book.queue == ("uid-a",)
+    assert list(on.book.queue) == ["uid-a"]
     assert on.told.events == []
 
 

@@ -334,7 +334,7 @@ def test_a_pod_that_the_node_ends() -> None:
 )
 def test_active_deadline(limit: int | None, since: str | None, overdue: bool) -> None:
     """WRK-16, trap 35."""
-    own = {} if limit is None else {"activeDeadlineSeconds": limit}
+    own: dict[str, Any] = {} if limit is None else {"activeDeadlineSeconds": limit}
     of = pod("p", container("a"), **own)
     before = {} if since is None else {"startTime": since}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.unit.agent.made import pod
 
@@ -26,7 +28,7 @@ def test_effective_grace(
     in_force: int | None, deletion: int | None, override: int | None, spec: int | None, grace: int
 ) -> None:
     metadata = {} if deletion is None else {"deletionGracePeriodSeconds": deletion}
-    own = {} if spec is None else {"terminationGracePeriodSeconds": spec}
+    own: dict[str, Any] = {} if spec is None else {"terminationGracePeriodSeconds": spec}
 
     assert effective_grace(in_force, pod(metadata=metadata, **own), override) == grace
 
@@ -36,6 +38,6 @@ def test_effective_grace(
     [(30, None, 45), (5, None, 10), (None, None, 10), (30, 1, 10), (30, 21, 31)],
 )
 def test_kill_wait(spec: int | None, override: int | None, seconds: float) -> None:
-    own = {} if spec is None else {"terminationGracePeriodSeconds": spec}
+    own: dict[str, Any] = {} if spec is None else {"terminationGracePeriodSeconds": spec}
 
     assert kill_wait(pod(**own), override) == seconds
