@@ -155,6 +155,10 @@ class PodHandlers:
         self._pods.put(pod)
         if pod.is_mirror:
             return
+        work = self._workers.work(pod.uid)
+        if pod.is_terminal and work is not None and not work.end_requested:
+            # Somebody else says that it is over, such as the kubelet that runs it.
+            self.sync(pod)
         if pod.spec.get("readinessGates") and ready_differs(pod, self._cache.get(pod.uid)):
             self.sync(pod)
         if pod.phase == "Failed" and pod.status.get("reason") == "Evicted":

@@ -236,6 +236,15 @@ def test_an_echo_of_the_status_is_no_sync(world: World) -> None:
     assert world.handle(Operation.RECONCILE, pod("a")) == [("reconciled", "uid-a")]
 
 
+def test_a_pod_that_is_over_as_somebody_else_says_is_looked_at(world: World) -> None:
+    world.with_worker(pod("a"))
+    over = pod("a", status={"phase": "Succeeded"})
+
+    assert ("sync", "uid-a", "Succeeded") in world.handle(Operation.RECONCILE, over)
+    world.working["uid-a"] = first_work(Update(UpdateKind.KILL, over), 1.0, runtime_idle=False)
+    assert ("sync", "uid-a", "Succeeded") not in world.handle(Operation.RECONCILE, over)
+
+
 def test_readiness_gates_that_differ_are(world: World) -> None:
     gated = pod("a", readinessGates=[{"conditionType": "x"}])
     world.with_worker(gated)
