@@ -12,10 +12,10 @@ from numalign.device import container_edits, facts, freeing, reuse, state_codec
 from numalign.device.allocating import ContainerAllocation, Outcome, is_unsealed, seal
 from numalign.device.awaiting import refuse_awaited
 from numalign.device.catalogue import catalogue
-from numalign.device.errors import ContainerNotPrepared, DeviceFault
+from numalign.device.errors import ContainerNotPrepared
 from numalign.device.health import UnhealthyDevice, unhealthy_devices
 from numalign.device.hints import HintQuestion, hints
-from numalign.device.holdings import answers, differing, holder, holdings
+from numalign.device.holdings import answers, differing, fault_of, holdings
 from numalign.device.inventory import Inventory, restored
 from numalign.device.plugin_calls import PluginCaller
 from numalign.device.ports import DevicePlugins, PluginError
@@ -382,14 +382,7 @@ class DeviceEngine:
         resource: str,
         question: HintQuestion,
     ) -> HintList:
-        def fault(device: DeviceId) -> DeviceFault:
-            return DeviceFault(
-                pod_uid=pod.uid,
-                container=holder(state, pod.uid, container, resource, device),
-                resource=resource,
-                device=device,
-            )
-
+        fault = fault_of(state, pod.uid, container, resource)
         return hints(self._catalogue.layout(resource), question, fault)
 
 

@@ -5,6 +5,8 @@ Separate from the engine, which changes the books.
 
 from __future__ import annotations
 
+from numalign.device.errors import DeviceFault
+from numalign.device.hints import Fault
 from numalign.device.inventory import Inventory
 from numalign.device.requests import container_requests
 from numalign.device.state import DeviceState
@@ -59,17 +61,28 @@ def answers(state: DeviceState, pod_uid: PodUid, container: str) -> dict[str, Co
     }
 
 
-def holder(
-    state: DeviceState,
-    pod_uid: PodUid,
-    container: Container | None,
-    resource: str,
-    device: DeviceId,
-) -> str:
-    """The container of the pod that holds the device; the asking one first."""
-    containers = state.records.get(pod_uid, {})
-    for name in ([container.name] if container else []) + sorted(containers):
-        record = containers.get(name, {}).get(resource)
-        if record is not None and device in record.ids():
-            return name
-    return container.name if container else ""
+def fault_of(
+    state: DeviceState, pod_uid: PodUid, container: Container | None, resource: str
+) -> Fault:
+    """Makes the fault over a device of the pod that is not listed any more (DEV-25).
+
+    It names the container that holds the device; the asking one first.
+    """
+    asking = container.name if container else ""
+
+    def fault(device: DeviceId) -> DeviceFault:
+        containers = state.records.get(pod_uid, {})
+        holders = (
+            name
+            for name in (asking, *sorted(containers))
+            if (record := containers.get(name, {}).get(resource)) is not None
+            and device in record.ids()
+        )
+        return DeviceFault(
+            pod_uid=pod_uid,
+            container=next(holders, asking),
+            resource=resource,
+            device=device,
+        )
+
+    return fault
