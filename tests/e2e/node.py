@@ -283,7 +283,7 @@ class Node:
         held: set[str] = set()
         try:
             async with asyncio.timeout(LONG):
-                while (held := set(await self.admitted())) != uids:
+                while (held := set(await self.admitted())) != uids:  # noqa: ASYNC110
                     await asyncio.sleep(0.05)
         except TimeoutError:
             raise AssertionError(f"admitted are {held}, not {uids}\n{self.told()}") from None
