@@ -144,8 +144,18 @@ class ConfigError(NumalignError):
 
 
 class StartError(NumalignError):
-    """The service refuses to start; `stage` names the part that refused."""
+    """The service refuses to start; `stage` names the part that refused.
 
-    def __init__(self, stage: str, message: str) -> None:
+    `setting` is the path of the setting that it refuses, empty where no single one is at fault.
+    The message is the kubelet's own where it has one, and so names neither.
+    """
+
+    def __init__(self, stage: str, message: str, *, setting: str = "") -> None:
         super().__init__(message)
         self.stage = stage
+        self.setting = setting
+
+    def line(self) -> str:
+        """What a person reads: `<setting>: <stage>: <message>`."""
+        parts = (self.setting, self.stage, str(self))
+        return ": ".join(part for part in parts if part)

@@ -261,7 +261,7 @@ async def test_a_living_kubelet_is_left_alone(world: Place) -> None:
             await Node.open(world.settings())
 
         assert str(refused.value) == (
-            f"socket {world.plugins}/kubelet.sock: another server answers there"
+            f"{world.plugins}/kubelet.sock: another server answers there"
         )
         assert (world.plugins / "other.sock").exists()
 

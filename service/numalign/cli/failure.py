@@ -50,7 +50,7 @@ def describe(error: Exception) -> tuple[str, ...] | None:
     if isinstance(error, ConfigError):
         return tuple(str(error).splitlines())
     if isinstance(error, StartError):
-        return (f"{error.stage}: {error}",)
+        return (error.line(),)
     if isinstance(error, OSError) and error.filename is not None:
         return (f"{error.filename}: {error.strerror}",)
     return (str(error) or type(error).__name__,)

@@ -20,6 +20,10 @@ from numalign.model.settings import CpuSettings
 
 STAGE = "cpu_manager"
 
+OPTIONS = "cpuManagerPolicyOptions"
+RESERVED = "reservedSystemCPUs"
+"""Keys of the configuration, named in refusals."""
+
 
 def cpu_topology(machine: Machine) -> CpuTopology:
     """The CPUs of the machine. Raises StartError (CPU-9, CPU-10)."""
@@ -37,12 +41,13 @@ def check_none(settings: CpuSettings) -> None:
         raise StartError(
             STAGE,
             f"new none policy error: None policy: received unsupported options=map[{written}]",
+            setting=OPTIONS,
         )
 
 
 def unknown_policy(name: str) -> StartError:
     """The refusal of a policy that does not exist (CPU-1)."""
-    return StartError(STAGE, f"unknown policy: {quoted(name)}")
+    return StartError(STAGE, f"unknown policy: {quoted(name)}", setting="cpuManagerPolicy")
 
 
 def static_setup(
@@ -60,20 +65,22 @@ def static_setup(
     try:
         listed = CpuSet.parse(settings.reserved_cpus)
     except CpuSetSyntaxError as error:
-        raise ConfigError(
-            f"reservedSystemCPUs {quoted(settings.reserved_cpus)}: {error}"
-        ) from error
+        raise ConfigError(f"{RESERVED} {quoted(settings.reserved_cpus)}: {error}") from error
     try:
         count = reserved_count(settings)
     except ReservationError as error:
-        raise StartError(STAGE, str(error)) from error
+        raise StartError(STAGE, str(error), setting=RESERVED) from error
     try:
         options = parse_options(settings.policy_options, gates)
         check_options(options, topology, topology_policy)
         take = sizes(topology, options)
         reservation = reserve(listed, count, topology, take)
     except (OptionError, ReservationError) as error:
-        raise StartError(STAGE, f"new static policy error: {error}") from error
+        raise StartError(
+            STAGE,
+            f"new static policy error: {error}",
+            setting=OPTIONS if isinstance(error, OptionError) else RESERVED,
+        ) from error
     return StaticSetup(
         topology=topology,
         options=options,

@@ -44,7 +44,9 @@ def cores_of(tree: Tree, cpus: Iterable[int]) -> Cores:
             continue
         threads = _threads(tree, cpu, f"{topology}/thread_siblings_list") & wanted
         if not threads.isdisjoint(seen):
-            raise ConfigError(f"{topology}: CPUs {threads & seen} are threads of another core too")
+            raise ConfigError(
+                f"{tree.path(topology)}: CPUs {threads & seen} are threads of another core too"
+            )
         seen |= threads
         cores.append(Core(id=core_id, socket_id=socket_id, threads=tuple(threads)))
     return Cores(_with_uncore_caches(tree, cores), (*warnings, *_shared_ids(cores)))
@@ -56,7 +58,9 @@ def _threads(tree: Tree, cpu: int, path: str) -> CpuSet:
     if siblings is None:
         return CpuSet.of([cpu])
     if cpu not in siblings:
-        raise ConfigError(f'{path}: CPU {cpu} is not among its own siblings "{siblings}"')
+        raise ConfigError(
+            f'{tree.path(path)}: CPU {cpu} is not among its own siblings "{siblings}"'
+        )
     return siblings
 
 

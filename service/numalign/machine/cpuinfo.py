@@ -18,7 +18,7 @@ def cores_from_cpuinfo(tree: Tree) -> tuple[Core, ...]:
     """
     text = tree.text(_PATH)
     if text is None:
-        raise ConfigError(f"neither sysfs nor {_PATH} shows any CPU")
+        raise ConfigError(f"{tree}: neither sysfs nor {_PATH} shows any CPU")
     threads: dict[tuple[int, int], list[int]] = {}
     for block in text.split("\n\n"):
         pairs = (line.partition(":") for line in block.splitlines())
@@ -29,7 +29,7 @@ def cores_from_cpuinfo(tree: Tree) -> tuple[Core, ...]:
         socket, core = _number(fields, "physical id"), _number(fields, "core id")
         threads.setdefault((socket or 0, cpu if core is None else core), []).append(cpu)
     if not threads:
-        raise ConfigError(f"{_PATH}: lists no processor")
+        raise ConfigError(f"{tree.path(_PATH)}: lists no processor")
     return tuple(
         Core(id=core, socket_id=socket, threads=tuple(sorted(cpus)))
         for (socket, core), cpus in sorted(threads.items(), key=lambda item: min(item[1]))

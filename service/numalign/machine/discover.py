@@ -45,6 +45,8 @@ def discover(root: Path = Path("/")) -> Discovered:
     Raises ConfigError naming the file that cannot be read or understood, or the NUMA node
     whose id no mask can hold (TM-1).
     """
+    if not root.is_dir():
+        raise ConfigError(f"{root}: is no directory")
     tree = Tree(root)
     nodes = tree.cpu_list(f"{NODE_DIRECTORY}/online")
     if nodes is None:
@@ -66,7 +68,9 @@ def _discover_nodes(tree: Tree, ids: Iterable[int]) -> Discovered:
         if cpus is None:
             cpus = CpuSet.of(tree.numbered(directory, "cpu"))
         if not cpus.isdisjoint(placed):
-            raise ConfigError(f"{directory}: CPUs {cpus & placed} are those of another node too")
+            raise ConfigError(
+                f"{tree.path(directory)}: CPUs {cpus & placed} are those of another node too"
+            )
         placed |= cpus
         found = cores_of(tree, cpus & states.online)
         warnings.extend(found.warnings)
@@ -136,4 +140,4 @@ def _distances(tree: Tree, path: str) -> tuple[int, ...] | None:
     try:
         return tuple(int(distance) for distance in text.split())
     except ValueError:
-        raise ConfigError(f'{path}: must hold whole numbers, not "{text}"') from None
+        raise ConfigError(f'{tree.path(path)}: must hold whole numbers, not "{text}"') from None

@@ -22,7 +22,7 @@ def memory_bytes(tree: Tree, path: str) -> int | None:
         return None
     total = _TOTAL.search(text)
     if total is None:
-        raise ConfigError(f"{path}: has no MemTotal line")
+        raise ConfigError(f"{tree.path(path)}: has no MemTotal line")
     return int(total[1]) * _KIB
 
 
@@ -33,6 +33,6 @@ def huge_pages(tree: Tree, directory: str) -> tuple[HugePages, ...]:
         path = f"{directory}/hugepages-{size}kB/nr_hugepages"
         count = tree.integer(path)
         if count is None:
-            raise ConfigError(f"{path}: is missing")
+            raise ConfigError(f"{tree.path(path)}: is missing")
         pools.append(HugePages(page_size_kib=size, count=count))
     return tuple(pools)

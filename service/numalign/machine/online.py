@@ -33,7 +33,7 @@ def cpu_states(tree: Tree) -> CpuStates:
     if online is None:
         online = CpuSet.of(cpu for cpu in present if tree.integer(_switch_of(cpu)) != 0)
     if not online:
-        raise ConfigError(f"no CPU is online in {CPU_DIRECTORY}")
+        raise ConfigError(f"no CPU is online in {tree.path(CPU_DIRECTORY)}")
     isolated = tree.cpu_list(f"{CPU_DIRECTORY}/isolated") or NO_CPUS
     return CpuStates(online=online, offline=present - online, isolated=isolated & online)
 

@@ -20,6 +20,13 @@ class Tree:
     def __init__(self, root: Path) -> None:
         self._root = root
 
+    def __str__(self) -> str:
+        return str(self._root)
+
+    def path(self, path: str) -> Path:
+        """Where a file is, to name it in messages."""
+        return self._root / path
+
     def text(self, path: str) -> str | None:
         """The content without surrounding white space; None if there is no such file.
 

@@ -51,6 +51,8 @@ from numalign.provider.engine import (
 )
 from numalign.provider.values import Holding, MemoryBlock, PodHolding, ResourceFacts
 
+_POLICY = "memoryManagerPolicy"
+
 StartStrategy = Callable[[bytes | None, StartContext], Started[MemoryState]]
 GivingBack = Callable[[MemoryState, MemoryState, MachineState], MemoryState]
 
@@ -245,6 +247,8 @@ def build_engine(
         return MemoryEngine(StaticPolicy(gates), default, gates, strategies)
     if settings.policy == "BestEffort":
         raise StartError(
-            reserved.STAGE, 'policy "BestEffort" is not available for platform "linux"'
+            reserved.STAGE,
+            'policy "BestEffort" is not available for platform "linux"',
+            setting=_POLICY,
         )
-    raise StartError(reserved.STAGE, f"unknown policy: {quoted(settings.policy)}")
+    raise StartError(reserved.STAGE, f"unknown policy: {quoted(settings.policy)}", setting=_POLICY)

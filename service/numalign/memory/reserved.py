@@ -17,6 +17,9 @@ from numalign.model.settings import MemorySettings
 STAGE = "memory_manager"
 """The stage that a refused construction names."""
 
+RESERVED = "reservedMemory"
+"""The key of the configuration that it names."""
+
 
 def reserved_tables(settings: MemorySettings, machine: Machine) -> ReservedTables:
     """System-reserved bytes per NUMA node and resource (MEM-9..MEM-13).
@@ -26,7 +29,11 @@ def reserved_tables(settings: MemorySettings, machine: Machine) -> ReservedTable
     _check_totals(_sum_reserved(settings, machine), settings.node_allocatable_reservation)
     tables = _reserved_bytes(settings, machine)
     if not any(node.get(MEMORY, 0) for node in tables.values()):
-        raise StartError(STAGE, "[memorymanager] you should specify the system reserved memory")
+        raise StartError(
+            STAGE,
+            "[memorymanager] you should specify the system reserved memory",
+            setting=RESERVED,
+        )
     return tables
 
 
@@ -39,6 +46,7 @@ def _sum_reserved(settings: MemorySettings, machine: Machine) -> Mapping[str, Qu
                 STAGE,
                 "the reserved memory configuration references a NUMA node "
                 f"{entry.numa_node} that does not exist on this machine",
+                setting=RESERVED,
             )
         for resource, quantity in entry.limits.items():
             sums[resource] = sums[resource] + quantity if resource in sums else quantity
@@ -57,6 +65,7 @@ def _check_totals(
                 STAGE,
                 f'the total amount "{ours}" of type "{resource}" is not equal to the value '
                 f'"{theirs}" determined by Node Allocatable feature',
+                setting=RESERVED,
             )
 
 
@@ -67,6 +76,10 @@ def _reserved_bytes(settings: MemorySettings, machine: Machine) -> ReservedTable
             amount = quantity.as_int64()
             if amount is None:
                 # The misspelling is the kubelet's.
-                raise StartError(STAGE, "could not covert a variable of type Quantity to int64")
+                raise StartError(
+                    STAGE,
+                    "could not covert a variable of type Quantity to int64",
+                    setting=RESERVED,
+                )
             tables[entry.numa_node][resource] = amount & UINT64
     return tables

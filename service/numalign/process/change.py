@@ -41,7 +41,7 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except StartError as error:
-        raise ConfigError(f"{error.stage}: {error}") from error
+        raise ConfigError(error.line()) from error
 
 
 class InForce:

@@ -13,7 +13,7 @@ from typing import Self
 
 from grpc import aio
 
-from numalign.config.machine_source import read_machine
+from numalign.config.machine_source import configured_machine
 from numalign.config.settings import Service, Settings
 from numalign.process.admission_part import admission_part
 from numalign.process.compatibility import strategies_of
@@ -71,7 +71,7 @@ class Node:
         the text of the part that refuses, StateError for a state that cannot be used, and
         ConfigError for a machine that cannot be described.
         """
-        machine = read_machine(settings.machine).machine
+        machine = configured_machine(settings.machine).machine
         strategies = strategies_of(settings.compatibility)
         pods = PodCache()
         metrics = open_metrics(None, settings)

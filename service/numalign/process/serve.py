@@ -12,12 +12,13 @@ from pathlib import Path
 
 from numalign.config.loader import load_settings
 from numalign.config.settings import Address, Service, Settings
-from numalign.errors import NumalignError, StartError
+from numalign.errors import NumalignError
 from numalign.process.companions import Companions
 from numalign.process.control import ControlServicer
 from numalign.process.metrics import address_of, open_metrics
 from numalign.process.part import Part
 from numalign.process.readiness import serve_when_ready
+from numalign.process.refusal_text import refusal_lines
 from numalign.process.reload import Reloader
 from numalign.process.second_owner.watch import SecondOwnerWatch
 from numalign.process.servers import other_servers, service_servers
@@ -40,7 +41,7 @@ def serve(
     """Serve one service, or (None) all in this process, until a signal; the exit code.
 
     `config` is the configuration file, `overrides` replaces keys of its numalign section.
-    What prevents a start goes to standard error as one line, and the exit code is 1.
+    What prevents a start goes to standard error, a line for each problem, and the exit code is 1.
     """
 
     def read() -> Settings:
@@ -51,11 +52,9 @@ def serve(
         configure_logs(settings.log.format.value, settings.log.level.value)
         start_tracing(f"numalign-{'all' if service is None else service.value}", os.environ)
         asyncio.run(_run(service, settings, read))
-    except StartError as error:
-        print(f"{error.stage}: {error}", file=sys.stderr)  # noqa: T201 - the command's answer
-        return 1
     except NumalignError as error:
-        print(f"numalign: {error}", file=sys.stderr)  # noqa: T201 - the command's answer
+        for line in refusal_lines(error):
+            print(line, file=sys.stderr)  # noqa: T201 - the command's answer
         return 1
     finally:
         stop_tracing()

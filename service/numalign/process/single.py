@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grpc import aio
 
-from numalign.config.machine_source import read_machine
+from numalign.config.machine_source import configured_machine
 from numalign.config.settings import Service, Settings
 from numalign.errors import ConfigError
 from numalign.process.layout import refuse_other_layout, state_name
@@ -57,7 +57,7 @@ async def _topology(settings: Settings, metrics: Metrics) -> Part:
 
     context = TopologyContext(
         settings=settings,
-        machine=read_machine(settings.machine).machine,
+        machine=configured_machine(settings.machine).machine,
         strategies=strategies_of(settings.compatibility),
         pods=PodCache(),
         metrics=metrics,
@@ -91,7 +91,7 @@ async def _provider(service: Service, settings: Settings, metrics: Metrics) -> P
 
     context = ProviderContext(
         settings=settings,
-        machine=read_machine(settings.machine).machine,
+        machine=configured_machine(settings.machine).machine,
         strategies=strategies_of(settings.compatibility),
         pods=PodCache(),
         durable=True,

@@ -11,6 +11,7 @@ from grpc import aio
 from numalign.config.settings import Service
 from numalign.errors import ConfigError, StartError
 from numalign.process.readiness import ADMISSION, serves
+from numalign.process.refusal_text import read_refusal
 from numalign.replay.in_process import RUN, STATE, write_config
 from numalign.replay.service_process import ServiceProcess
 from numalign.rpc.channel import open_channel
@@ -131,14 +132,11 @@ class Processes:
 
 
 def _refusal(text: str) -> StartError | ConfigError:
-    """What a process said before it ended: `<stage>: <message>`; lines of the log are JSON.
+    """What a process said before it ended, by lines of the command; those of the log are JSON.
 
     Raises RuntimeError with all of it for one that broke down.
     """
     if "Traceback" in text:
         raise RuntimeError(f"a service broke down: {text}")
     lines = [line for line in text.splitlines() if line and not line.startswith("{")]
-    stage, colon, message = "\n".join(lines).partition(": ")
-    if not colon or stage == "numalign":
-        return ConfigError(message or "a service ended without a word")
-    return StartError(stage, message)
+    return read_refusal(lines)

@@ -14,7 +14,7 @@ from grpc import aio
 
 from numalign.config.settings import LimitSettings, SocketSettings
 from numalign.errors import ConfigError
-from numalign.rpc.accounts import group_id, user_id
+from numalign.rpc.accounts import accounts_of
 from numalign.rpc.channel import socket_target
 from numalign.rpc.grpc_server import GrpcServer
 from numalign.rpc.methods import Registration
@@ -57,14 +57,15 @@ class ServiceServer(GrpcServer):
         except RuntimeError as error:
             raise ConfigError(f"socket {self.path}: cannot listen there: {error}") from error
         guard(self.path, self._socket)
+        accounts = accounts_of(self._socket)
         status = self.path.stat()
         self._inode = status.st_ino
         allowed = allowed_by(
             self._socket.mode,
             status.st_uid,
             status.st_gid,
-            frozenset({_ROOT, os.geteuid(), *map(user_id, self._socket.allow_uids)}),
-            frozenset(map(group_id, self._socket.allow_gids)),
+            frozenset({_ROOT, os.geteuid(), *accounts.uids}),
+            frozenset(accounts.gids),
         )
         self._peers = None if allowed is None else PeerCheck(self.path, allowed)
 

@@ -17,13 +17,12 @@ from pathlib import Path
 from numalign.config.settings import SocketSettings
 from numalign.errors import ConfigError, StartError
 from numalign.rpc.access_list import let_through, restrict_socket
-from numalign.rpc.accounts import group_id, user_id
+from numalign.rpc.accounts import accounts_of
 
 LONGEST_PATH = 107
 """Bytes that the kernel takes for the path of a Unix socket."""
 
 _DIRECTORY_MODE = 0o750
-_UNCHANGED = -1
 
 
 def claim(path: Path, settings: SocketSettings) -> None:
@@ -70,13 +69,12 @@ def give(path: Path, settings: SocketSettings) -> None:
     """
     if settings.owner is None and settings.group is None:
         return
-    owner = _UNCHANGED if settings.owner is None else user_id(settings.owner)
-    group = _UNCHANGED if settings.group is None else group_id(settings.group)
+    accounts = accounts_of(settings)
     try:
-        os.chown(path, owner, group)
+        os.chown(path, accounts.owner, accounts.group)
     except OSError as error:
         raise ConfigError(
-            f"socket {path}: cannot give it to {owner}:{group}: {error.strerror}"
+            f"socket {path}: cannot give it to {accounts.owner}:{accounts.group}: {error.strerror}"
         ) from error
 
 
@@ -93,8 +91,9 @@ def created_with(mode: int) -> Iterator[None]:
         os.umask(before)
 
 
-def _allowed(settings: SocketSettings) -> tuple[list[int], list[int]]:
-    return [user_id(u) for u in settings.allow_uids], [group_id(g) for g in settings.allow_gids]
+def _allowed(settings: SocketSettings) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    accounts = accounts_of(settings)
+    return accounts.uids, accounts.gids
 
 
 def _remove_stale(path: Path) -> None:
@@ -114,4 +113,4 @@ def _remove_stale(path: Path) -> None:
         except (BlockingIOError, TimeoutError):
             # The queue of whoever listens is full: somebody is there, and busy.
             pass
-    raise StartError("socket", f"socket {path}: another server answers there")
+    raise StartError("socket", f"{path}: another server answers there")

@@ -110,9 +110,9 @@ def _pem(path: Path) -> bytes:
     except OSError as error:
         raise _unreadable(path, error) from error
     if b"-----BEGIN " not in data:
-        raise ConfigError(f"listen: {path} holds no PEM")
+        raise ConfigError(f"numalign.listen: {path}: holds no PEM")
     return data
 
 
 def _unreadable(path: Path, error: OSError) -> ConfigError:
-    return ConfigError(f"listen: {path}: {error.strerror}")
+    return ConfigError(f"numalign.listen: {path}: {error.strerror}")

@@ -25,7 +25,13 @@ from numalign.topology import (
     scope_pod,
 )
 from numalign.topology.numa_info import STAGE, NumaInfo, narrowest, numa_info, reported_distances
-from numalign.topology.options import NodeLimit, kubelet_node_limit, parse_options
+from numalign.topology.options import (
+    MAX_ALLOWABLE_NUMA_NODES,
+    OPTIONS,
+    NodeLimit,
+    kubelet_node_limit,
+    parse_options,
+)
 from numalign.topology.policy import Policy
 from numalign.topology.scope import Scope
 from numalign.topology.scope_none import NoneScope
@@ -65,7 +71,11 @@ def build_policy(
     distances = reported_distances(machine) if options.prefer_closest_numa_nodes else {}
     limit = node_limit(options.max_allowable_numa_nodes)
     if len(machine.numa_nodes) > limit:
-        raise StartError(STAGE, f"unsupported on machines with more than {limit} NUMA Nodes")
+        raise StartError(
+            STAGE,
+            f"unsupported on machines with more than {limit} NUMA Nodes",
+            setting=f"{OPTIONS}.{MAX_ALLOWABLE_NUMA_NODES}",
+        )
     numa = numa_info(machine, distances)
     policy = _policy(settings.policy, numa, prefer_closest=options.prefer_closest_numa_nodes)
     return TopologyDecider(policy=policy, scope=_scope(settings.scope, policy, gates), numa=numa)
@@ -108,7 +118,7 @@ def _policy(name: str, numa: NumaInfo, *, prefer_closest: bool) -> Policy:
         return policy_restricted.RestrictedPolicy(numa, fitter)
     if name == policy_single_numa_node.NAME:
         return policy_single_numa_node.SingleNumaNodePolicy(numa)
-    raise StartError(STAGE, f"unknown policy: {quoted(name)}")
+    raise StartError(STAGE, f"unknown policy: {quoted(name)}", setting="topologyManagerPolicy")
 
 
 def _scope(name: str, policy: Policy, gates: FeatureGates) -> Scope:
@@ -117,7 +127,7 @@ def _scope(name: str, policy: Policy, gates: FeatureGates) -> Scope:
         return scope_container.ContainerScope(policy, managed_as_whole)
     if name == scope_pod.NAME:
         return scope_pod.PodScope(policy, managed_as_whole)
-    raise StartError(STAGE, f"unknown scope: {quoted(name)}")
+    raise StartError(STAGE, f"unknown scope: {quoted(name)}", setting="topologyManagerScope")
 
 
 def _managed_as_whole(gates: FeatureGates) -> Callable[[Pod], bool]:

@@ -16,6 +16,9 @@ from numalign.model.feature_gates import FeatureGates
 from numalign.model.quoting import quoted
 from numalign.topology.numa_info import STAGE
 
+OPTIONS = "topologyManagerPolicyOptions"
+"""The key of the options in a configuration."""
+
 PREFER_CLOSEST_NUMA_NODES = "prefer-closest-numa-nodes"
 MAX_ALLOWABLE_NUMA_NODES = "max-allowable-numa-nodes"
 
@@ -99,9 +102,14 @@ def _check_available(name: str, gates: FeatureGates, groups: OptionGroups) -> No
                 STAGE,
                 f"topology manager policy {level}-level options not enabled, "
                 f"but option {quoted(name)} provided",
+                setting=f"{OPTIONS}.{name}",
             )
     if name not in groups.stable:
-        raise StartError(STAGE, f"unknown Topology Manager Policy option: {quoted(name)}")
+        raise StartError(
+            STAGE,
+            f"unknown Topology Manager Policy option: {quoted(name)}",
+            setting=f"{OPTIONS}.{name}",
+        )
 
 
 def _boolean(name: str, text: str) -> bool:
@@ -113,6 +121,7 @@ def _boolean(name: str, text: str) -> bool:
         STAGE,
         f"bad value for option {quoted(name)}: "
         f"strconv.ParseBool: parsing {quoted(text)}: invalid syntax",
+        setting=f"{OPTIONS}.{name}",
     )
 
 
@@ -127,10 +136,12 @@ def _max_allowable(name: str, text: str) -> int:
             STAGE,
             f"unable to convert policy option to integer {quoted(name)}: "
             f"strconv.Atoi: parsing {quoted(text)}: {fault}",
+            setting=f"{OPTIONS}.{name}",
         )
     if int(text) < KUBELET_MAX_NUMA_NODES:
         raise StartError(
             STAGE,
             f"the minimum value of {quoted(name)} should not be less than {KUBELET_MAX_NUMA_NODES}",
+            setting=f"{OPTIONS}.{name}",
         )
     return int(text)

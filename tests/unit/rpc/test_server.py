@@ -95,8 +95,16 @@ async def test_owner_and_group(run_directory: Path, by_name: bool) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        pytest.param(SocketSettings(owner="no-such"), "socket owner: no user no-such", id="owner"),
-        pytest.param(SocketSettings(group="no-such"), "socket group: no group no-such", id="group"),
+        pytest.param(
+            SocketSettings(owner="no-such"),
+            r"\.owner: there is no user \"no-such\" here",
+            id="owner",
+        ),
+        pytest.param(
+            SocketSettings(group="no-such"),
+            r"\.group: there is no group \"no-such\" here",
+            id="group",
+        ),
     ],
 )
 async def test_unknown_accounts(
@@ -158,7 +166,7 @@ async def test_a_living_server_keeps_its_socket(run_directory: Path) -> None:
     first = server_at(path)
     await first.start()
     second = server_at(path)
-    with pytest.raises(StartError, match=f"socket {path}: another server answers there"):
+    with pytest.raises(StartError, match=f"{path}: another server answers there"):
         await second.start()
     await second.stop(0)
     async with open_channel(path) as channel:

@@ -120,7 +120,7 @@ async def test_new_files_are_used_without_a_restart(
     ("state", "message"),
     [
         pytest.param("missing", "listen: .*/tls.key: No such file or directory", id="missing"),
-        pytest.param("empty", "listen: .*/tls.key holds no PEM", id="no PEM"),
+        pytest.param("empty", "listen: .*/tls.key: holds no PEM", id="no PEM"),
     ],
 )
 async def test_files_that_cannot_be_used_at_start(

@@ -12,8 +12,6 @@ from rich.text import Text
 from numalign.cli.options import environment, examples, output_option
 from numalign.cli.output import emit, yaml_text
 from numalign.config.loader import load_settings
-from numalign.config.machine_source import read_machine
-from numalign.config.settings import MachineRoot, Settings
 from numalign.config.settings_document import settings_document
 
 if TYPE_CHECKING:
@@ -29,17 +27,30 @@ def config() -> None:
     epilog=examples(
         "numalign config check /etc/numalign/config.yaml",
         "numalign config check /var/lib/kubelet/config.yaml -o json",
+        "numalign config check config.yaml --machine machine.yaml",
     )
 )
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--machine",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Hold it to the machine of this file, not to the one that it names or runs on.",
+)
 @output_option
-def check(file: Path) -> None:
+def check(file: Path, machine: Path | None) -> None:
     """Check a configuration file, and show every setting that it leads to.
+
+    It is held to the machine that it names, this one by default, as a start of the services
+    would. What they have kept since they ran last is not looked at.
 
     Exit codes: 0 the services would take it, 1 they would not: every problem is named.
     """
-    settings = load_settings(file, *environment())
-    _refuse_what_does_not_fit(settings)
+    from numalign.process.settings_check import check_settings  # noqa: PLC0415 - large
+
+    overrides = None if machine is None else {"machine": {"file": str(machine.absolute())}}
+    settings = load_settings(file, *environment(), overrides)
+    check_settings(settings)
     document = settings_document(settings)
 
     def draw() -> Iterator[RenderableType]:
@@ -49,21 +60,3 @@ def check(file: Path) -> None:
         yield Text(yaml_text(document).rstrip())
 
     emit({"settings": document, "warnings": list(settings.warnings)}, draw)
-
-
-def _refuse_what_does_not_fit(settings: Settings) -> None:
-    """Look at the chain of admit handlers, and hold devices to the machine.
-
-    Devices are not held to the machine that happens to run this.
-    """
-    from numalign.process.admission_changes import check_chain  # noqa: PLC0415 - large
-
-    check_chain(settings)
-    if isinstance(settings.machine, MachineRoot) or not settings.devices:
-        return
-    from numalign.process.compatibility import strategies_of  # noqa: PLC0415 - large
-    from numalign.process.device_backends import refuse_devices  # noqa: PLC0415 - large
-
-    machine = read_machine(settings.machine).machine
-    listed = strategies_of(settings.compatibility).plugin_host.listed
-    refuse_devices(settings, machine.node_ids(), listed)

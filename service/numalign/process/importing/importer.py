@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from numalign.config.machine_source import read_machine
+from numalign.config.machine_source import configured_machine
 from numalign.config.settings import CORE_SERVICES, DeviceSource, Service, Settings
 from numalign.device import state_codec
 from numalign.device.engine import DeviceEngine
@@ -100,7 +100,7 @@ async def import_kubelet(
     cache = PodCache()
     context = ProviderContext(
         settings=settings,
-        machine=read_machine(settings.machine).machine,
+        machine=configured_machine(settings.machine).machine,
         strategies=strategies_of(settings.compatibility),
         pods=cache,
         durable=True,
