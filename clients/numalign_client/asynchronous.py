@@ -12,6 +12,7 @@ from grpc import aio
 
 from numalign.kube.core.v1 import core_pb2
 from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import claims_pb2 as cl
 from numalign.v1 import types_pb2 as pb
 from numalign.v1.admission_pb2_grpc import AdmissionStub
 from numalign.v1.node_resources_pb2 import NodeResources
@@ -128,6 +129,17 @@ class AsyncAdmissionClient:
             sources_ready=sources_ready,
         )
         return await _answer(self._stub.Reconcile(request, timeout=timeout))
+
+    async def prepare_pod(
+        self,
+        pod: core_pb2.Pod,
+        claims: Iterable[cl.FetchedClaim],
+        *,
+        timeout: float | None = None,
+    ) -> ad.PreparePodResponse:
+        """Have the resource claims of an admitted pod prepared; asking again is always right."""
+        request = ad.PreparePodRequest(pod=pod, claims=claims)
+        return await _answer(self._stub.PreparePod(request, timeout=timeout))
 
     async def prepare_container(
         self,

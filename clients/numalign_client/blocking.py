@@ -13,6 +13,7 @@ import grpc
 
 from numalign.kube.core.v1 import core_pb2
 from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import claims_pb2 as cl
 from numalign.v1 import types_pb2 as pb
 from numalign.v1.admission_pb2_grpc import AdmissionStub
 from numalign.v1.node_resources_pb2 import NodeResources
@@ -125,6 +126,19 @@ class AdmissionClient:
         )
         with _errors():
             return self._stub.Reconcile(request, timeout=timeout)
+
+    def prepare_pod(
+        self,
+        pod: core_pb2.Pod,
+        claims: Iterable[cl.FetchedClaim],
+        *,
+        timeout: float | None = None,
+    ) -> ad.PreparePodResponse:
+        """Have the resource claims of an admitted pod prepared; asking again is always right."""
+        with _errors():
+            return self._stub.PreparePod(
+                ad.PreparePodRequest(pod=pod, claims=claims), timeout=timeout
+            )
 
     def prepare_container(
         self, pod_uid: str, container: str, *, timeout: float | None = None

@@ -16,12 +16,13 @@ class Unreachable(ApiError):
 
 
 class Refused(ApiError):
-    """The server answered with an error. `status` is its HTTP status, `reason` its one word."""
+    """The server answered with an error: its HTTP status, its one word, and what it says."""
 
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(f"{status} {reason}: {message}" if message else f"{status} {reason}")
         self.status = status
         self.reason = reason
+        self.message = message
 
     @property
     def is_not_found(self) -> bool:

@@ -49,5 +49,10 @@ def lease(name: str) -> str:
     return f"{LEASES}/{_part(name)}"
 
 
+def resource_claim(namespace: str, name: str) -> str:
+    """One resource claim."""
+    return f"/apis/resource.k8s.io/v1/namespaces/{_part(namespace)}/resourceclaims/{_part(name)}"
+
+
 def _part(text: str) -> str:
     return quote(text, safe="")

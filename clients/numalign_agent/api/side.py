@@ -15,6 +15,7 @@ from numalign_agent.api.own_node.facts import read_facts
 from numalign_agent.api.own_node.reporter import NodeReporter
 from numalign_agent.api.server import ApiServer, connect
 from numalign_agent.api.status_sink import ApiStatusSink
+from numalign_agent.claims.api_reader import ApiClaimReader
 from numalign_agent.config.settings import ApiSettings
 from numalign_agent.status.port import PodQuestions
 
@@ -46,6 +47,10 @@ class ApiSide:
     def status_sink(self, questions: PodQuestions) -> ApiStatusSink:
         """Who sends statuses and events; it has a `run` of its own."""
         return ApiStatusSink(self.server, self.node_name, questions)
+
+    def claim_reader(self) -> ApiClaimReader:
+        """Who reads the resource claims of pods."""
+        return ApiClaimReader(self.server)
 
     def problems(self) -> Mapping[str, str]:
         """What of the node cannot be read or reported at present, and why."""

@@ -18,6 +18,7 @@ from numalign_agent.admitting.calls import CALL_SECONDS, AdmissionCalls
 from numalign_agent.api.followed_node import FollowedNode
 from numalign_agent.api.side import ApiSide, NodeCalls, connect_api
 from numalign_agent.assembly.parts import Outside, Parts
+from numalign_agent.claims.port import NoClaims
 from numalign_agent.config.enforce import Enforce
 from numalign_agent.config.settings import AgentSettings, RunnerKind
 from numalign_agent.journal.journal import Journal
@@ -152,6 +153,7 @@ async def open_agent(
             sources=SourcesReady((s.name for s in sources), lambda: merger.delivered),
             mirrors=None if api is None else api.mirrors,
             metrics=metrics,
+            claims=NoClaims() if api is None else api.claim_reader(),
         )
         agent = Agent(outside, sources, merger, api)
         health.agent = agent

@@ -22,7 +22,6 @@ from numalign.dra.values import (
     Reference,
 )
 from numalign.errors import FieldViolation, InvalidInput
-from numalign.kube.core.v1 import core_pb2
 from numalign.kube.pod_decode import parse_pod, pod_from_message
 from numalign.model.ids import PodUid
 from numalign.model.pod import Container
@@ -78,14 +77,6 @@ def pod_claims(data: bytes) -> PodClaims:
             )
             for container in (*message.spec.init_containers, *message.spec.containers)
         ),
-    )
-
-
-def has_claims(message: core_pb2.Pod) -> bool:
-    """Whether anything is to be prepared for a pod."""
-    return bool(
-        message.spec.resource_claims
-        or message.status.extended_resource_claim_status.resource_claim_name
     )
 
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 from grpc import StatusCode, aio
 
 from numalign.errors import InvalidInput, NotFound, NotPrepared, NotUnprepared, Unavailable
+from numalign.kube.claims import refers_to_claims
 from numalign.kube.pod_decode import decode_pod, parse_pod
 from numalign.model.ids import PodUid
 from numalign.rpc.status import violations_of
@@ -21,7 +22,6 @@ from numalign.topology.claim_health import ClaimHealth
 from numalign.topology.claim_record import (
     needs_preparation,
     recorded_claims,
-    refers_to_claims,
     with_claims,
 )
 from numalign.topology.records import Admitted, Records

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from numalign.kube.core.v1 import core_pb2
+from numalign.kube.claims import refers_to_claims
 from numalign.kube.pod_decode import parse_pod
 from numalign.model.ids import PodUid
 from numalign.topology.records import Admitted
 from numalign.v1 import claims_pb2 as cl
 from numalign.v1 import dynamic_resources_pb2 as dr
 from numalign.v1 import types_pb2 as pb
-
-
-def refers_to_claims(pod: core_pb2.Pod) -> bool:
-    """Whether anything has to be prepared for the pod before it starts."""
-    return bool(
-        pod.spec.resource_claims or pod.status.extended_resource_claim_status.resource_claim_name
-    )
 
 
 def needs_preparation(admitted: Admitted) -> str | None:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -92,6 +92,22 @@ class Fussy(RecorderRunner):
         await super().start_container(container_id)
 
 
+class Claims:
+    """The claims of pods: prepared, or not yet."""
+
+    def __init__(self) -> None:
+        self.prepared: list[str] = []
+        self.fails: OperationFailed | None = None
+
+    async def prepare(self, pod: AgentPod) -> None:
+        self.prepared.append(pod.uid)
+        if self.fails is not None:
+            raise self.fails
+
+    def forget(self, pod_uids: Iterable[str]) -> None:
+        self.prepared = [uid for uid in self.prepared if uid not in set(pod_uids)]
+
+
 class World:
     def __init__(self) -> None:
         self.now = 1000.0
@@ -102,6 +118,7 @@ class World:
         self.cache.event = self._event  # type: ignore[method-assign]
         self.probes = Probes()
         self.released: list[str] = []
+        self.claims = Claims()
         metrics = Metrics(AGENT, enabled=False)
         calls: Any = self.calls
         self.operations = ContainerOperations(
@@ -119,6 +136,7 @@ class World:
                 devices=lambda _: {"a": [{"name": "example.com/gpu"}]},
                 released=self.released.append,
                 clock=lambda: self.now,
+                claims=self.claims,
             )
         )
 
@@ -373,3 +391,21 @@ async def test_a_release_that_fails_is_left_to_reconciliation() -> None:
 
     assert on.released == []
     assert on.phase(PLAIN) == "Failed"
+
+
+async def test_claims_are_prepared_before_anything_runs_and_not_for_the_next_container() -> None:
+    world, of = World(), pod("p", container("a"), container("b"))
+    world.claims.fails = OperationFailed("no driver", 2.0)
+    with pytest.raises(OperationFailed, match="no driver"):
+        await world.sync(of)
+    before = world.told()
+    world.claims.fails = None
+    await world.sync(of)
+    await world.exit("a", 1)
+    world.now += 100
+    await world.sync(of)
+
+    assert before == []
+    assert world.claims.prepared == ["uid-p", "uid-p"]
+    world.operations.forget(["uid-p"])
+    assert world.claims.prepared == []

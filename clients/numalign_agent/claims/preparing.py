@@ -1,0 +1,77 @@
+"""Having the claims of a pod prepared before its first container starts (DRA-17).
+
+The agent reads the claims; whether the pod may use them is for the service to say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from numalign.dra.messages import pod_claims
+from numalign.dra.naming import named_claims
+from numalign.dra.values import ClaimProblem
+from numalign.kube.claims import refers_to_claims
+from numalign.kube.core.v1 import core_pb2
+from numalign.kube.pod_json import pod_from_json
+from numalign.v1 import claims_pb2 as cl
+from numalign.v1 import types_pb2 as pb
+from numalign_agent.admitting.calls import AdmissionCalls
+from numalign_agent.claims.port import ClaimReader
+from numalign_agent.pod import AgentPod
+from numalign_agent.status.cache import StatusCache
+from numalign_agent.status.port import EventType
+from numalign_agent.workers.port import OperationFailed
+from numalign_client.errors import AdmissionError
+
+REASON = "FailedPrepareDynamicResources"
+RETRY_SECONDS = 1.0
+
+
+class ClaimPreparing:
+    """See PodClaims."""
+
+    def __init__(self, calls: AdmissionCalls, reader: ClaimReader, cache: StatusCache) -> None:
+        self._calls = calls
+        self._reader = reader
+        self._cache = cache
+        self._told: dict[str, str] = {}
+
+    async def prepare(self, pod: AgentPod) -> None:
+        """Read the pod's claims and have them prepared; nothing to do for a pod without any.
+
+        Raises OperationFailed, with when to try again.
+        """
+        message = pod_from_json(pod.document)
+        if not refers_to_claims(message):
+            return
+        try:
+            answer = await self._calls.prepare_pod(message, await self._read(message))
+        except AdmissionError as error:
+            self._tell(pod, error.message)
+            raise OperationFailed(error.message, RETRY_SECONDS) from error
+        if answer.verdict != pb.VERDICT_ADMITTED:
+            self._tell(pod, answer.message)
+            raise OperationFailed(answer.message, answer.retry_after.ToTimedelta().total_seconds())
+        self._told.pop(pod.uid, None)
+
+    def forget(self, pod_uids: Iterable[str]) -> None:
+        """These pods are gone."""
+        for pod_uid in pod_uids:
+            self._told.pop(pod_uid, None)
+
+    async def _read(self, pod: core_pb2.Pod) -> list[cl.FetchedClaim]:
+        try:
+            named = named_claims(pod_claims(pod.SerializeToString()))
+        except ClaimProblem:
+            # The service says the same, in the words of a kubelet.
+            return []
+        names = dict.fromkeys(claim.name for claim in named)
+        reads = (self._reader.read(pod.metadata.namespace, name) for name in names)
+        return list(await asyncio.gather(*reads))
+
+    def _tell(self, pod: AgentPod, message: str) -> None:
+        """Say it once, and not at every try."""
+        if self._told.get(pod.uid) != message:
+            self._told[pod.uid] = message
+            self._cache.event(pod, EventType.WARNING, REASON, message)
