@@ -28,6 +28,7 @@ _LAZY = {
     "top": (f"{_COMMANDS}.top:top", "Watch the NUMA map live."),
     "report": (f"{_COMMANDS}.report:report", "Write a page about the node."),
     "snapshot": (f"{_COMMANDS}.snapshot:snapshot", "Write down the node for later."),
+    "gather": (f"{_COMMANDS}.gather:gather", "Collect what support needs, without secrets."),
     "metrics": (f"{_COMMANDS}.metrics:metrics", "Say what there is to measure."),
     "config": (f"{_COMMANDS}.config:config", "Work with configuration files."),
     "replay": (f"{_COMMANDS}.replay:replay", "Hold recordings against the services."),
