@@ -39,6 +39,7 @@ _LAZY = {
 
 class _Commands(LazyGroup):
     lazy = _LAZY
+    others = "numalign.commands"
 
 
 @click.group(

@@ -19,7 +19,13 @@ from numalign_agent.run.tree import here, is_gone, kill_below
 from numalign_agent.runners.affinity import AffinityPlacer
 from numalign_agent.runners.port import Placement
 from numalign_agent.runners.process.shim import start_time
-from numalign_client.results import ContainerAllocation, Decision, DeviceAllocation, Verdict
+from numalign_client.results import (
+    ContainerAllocation,
+    ContainerEdits,
+    Decision,
+    DeviceAllocation,
+    Verdict,
+)
 
 WHERE = Where("0123456789ab", 4026531836)
 ELSEWHERE = Where("0123456789ab", 7)
@@ -149,11 +155,14 @@ def test_what_is_said_of_the_place(placement: Placement, bound: bool, text: str)
     assert told(placement, chosen, bound=bound) == text
 
 
+def _two(resource: str) -> DeviceAllocation:
+    edits = ContainerEdits(envs={}, mounts=(), device_nodes=(), annotations={}, cdi_devices=())
+    return DeviceAllocation(resource=resource, ids=("1", "2"), by_numa_node={}, edits=edits)
+
+
 def test_devices_that_were_not_given_are_named() -> None:
     asked = Asked(["c"], {"cpu": "1", "a/x": "2", "a/y": "1"})
-    allocation = ContainerAllocation(
-        container="run", devices=(DeviceAllocation(resource="a/x", ids=("1", "2")),)
-    )
+    allocation = ContainerAllocation(container="run", devices=(_two("a/x"),))
     decision = Decision(pod_uid="u", verdict=Verdict.ADMITTED, allocations=(allocation,))
     (line,) = devices_lacking(asked, decision)
     assert line.startswith("a/y: 1 asked for, 0 given")
