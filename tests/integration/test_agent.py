@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +11,6 @@ import pytest
 from tests.integration.agent_world import AGENT, SERVICES, AgentWorld, Zygote, agent_world
 
 pytestmark = pytest.mark.processes
-
-
-@pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
-    made = Zygote()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def directory() -> Iterator[Path]:
-    """A directory whose name is short enough for sockets."""
-    made = Path(tempfile.mkdtemp(prefix="na"))
-    yield made
-    shutil.rmtree(made, ignore_errors=True)
 
 
 def exclusive(cpus: int) -> dict[str, Any]:

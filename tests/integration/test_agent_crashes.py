@@ -8,9 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,21 +20,6 @@ pytestmark = pytest.mark.processes
 
 KILLS_IN_A_WALK = 5
 SEEDS = range(2 + int(os.environ.get("NUMALIGN_AGENT_KILLS", "0")) // (2 * KILLS_IN_A_WALK))
-
-
-@pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
-    made = Zygote()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def directory() -> Iterator[Path]:
-    """A directory whose name is short enough for sockets."""
-    made = Path(tempfile.mkdtemp(prefix="nc"))
-    yield made
-    shutil.rmtree(made, ignore_errors=True)
 
 
 def exclusive(cpus: int) -> dict[str, Any]:

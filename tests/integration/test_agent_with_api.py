@@ -7,9 +7,7 @@ seen what it was told to start and to end.
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -25,13 +23,6 @@ from numalign_agent.loop import sync_loop
 from numalign_agent.runners.recorder import RecorderRunner
 
 pytestmark = pytest.mark.processes
-
-
-@pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
-    made = Zygote()
-    yield made
-    made.close()
 
 
 class World:
@@ -94,8 +85,7 @@ class World:
 
 
 @asynccontextmanager
-async def world(zygote: Zygote, cpu: str = "14") -> AsyncIterator[World]:
-    directory = Path(tempfile.mkdtemp(prefix="np"))
+async def world(zygote: Zygote, directory: Path, cpu: str = "14") -> AsyncIterator[World]:
     allocatable = {"cpu": cpu, "memory": "31Gi", "pods": "20"}
     node_object = {
         "metadata": {"name": NODE, "labels": {"kubernetes.io/os": "linux"}},
@@ -103,30 +93,27 @@ async def world(zygote: Zygote, cpu: str = "14") -> AsyncIterator[World]:
     }
     # Of this host nothing is read, so that it is under no pressure.
     (directory / "root").mkdir()
-    try:
-        async with (
-            fake_api_server() as server,
-            agent_world(
-                zygote,
-                directory,
-                services={"hostRoot": str(directory / "root")},
-                api={"kubeconfig": str(directory / "kubeconfig")},
-                runner="recorder",
-            ) as node,
-        ):
-            server.kubeconfig(directory / "kubeconfig")
-            server.store.create("nodes", "", node_object)
-            node.write()
-            node.start(SERVICES)
-            runner = RecorderRunner()
-            settings = load_settings(node.config, {})
-            async with open_agent(settings, runner=runner) as agent:
-                running = asyncio.create_task(agent.run())
-                yield World(node, server, runner)
-                running.cancel()
-                await asyncio.gather(running, return_exceptions=True)
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+    async with (
+        fake_api_server() as server,
+        agent_world(
+            zygote,
+            directory,
+            services={"hostRoot": str(directory / "root")},
+            api={"kubeconfig": str(directory / "kubeconfig")},
+            runner="recorder",
+        ) as node,
+    ):
+        server.kubeconfig(directory / "kubeconfig")
+        server.store.create("nodes", "", node_object)
+        node.write()
+        node.start(SERVICES)
+        runner = RecorderRunner()
+        settings = load_settings(node.config, {})
+        async with open_agent(settings, runner=runner) as agent:
+            running = asyncio.create_task(agent.run())
+            yield World(node, server, runner)
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
 
 
 @pytest.fixture(autouse=True)
@@ -135,8 +122,10 @@ def fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sync_loop, "HOUSEKEEPING_SECONDS", 0.2)
 
 
-async def test_a_pod_of_the_api_server_from_its_binding_to_its_deletion(zygote: Zygote) -> None:
-    async with world(zygote) as on:
+async def test_a_pod_of_the_api_server_from_its_binding_to_its_deletion(
+    zygote: Zygote, directory: Path
+) -> None:
+    async with world(zygote, directory) as on:
         made = on.bind("web", "2")
         on.bind("big", "15")
         await on.until("Running", lambda: on.phase("web"))
@@ -158,9 +147,11 @@ async def test_a_pod_of_the_api_server_from_its_binding_to_its_deletion(zygote: 
         assert await on.node.admitted() == []
 
 
-async def test_a_static_pod_takes_the_place_of_less_important_ones(zygote: Zygote) -> None:
+async def test_a_static_pod_takes_the_place_of_less_important_ones(
+    zygote: Zygote, directory: Path
+) -> None:
     """PRE-8: victims are ended, released, and say why; the static pod has a mirror."""
-    async with world(zygote, cpu="4") as on:
+    async with world(zygote, directory, cpu="4") as on:
         victim = on.bind("victim", "3")
         on.bind("bystander", "500m")
         await on.until("Running", lambda: on.phase("victim"))
@@ -185,9 +176,9 @@ async def test_a_static_pod_takes_the_place_of_less_important_ones(zygote: Zygot
         await on.until("gone", lambda: on.phase(f"critical-{NODE}"))
 
 
-async def test_a_resize_in_place(zygote: Zygote) -> None:
+async def test_a_resize_in_place(zygote: Zygote, directory: Path) -> None:
     """RES-3: granted where there is room, and once there is."""
-    async with world(zygote, cpu="4") as on:
+    async with world(zygote, directory, cpu="4") as on:
         on.bind("a", "1")
         on.bind("b", "2")
         await on.until("Running", lambda: on.phase("a"))
@@ -204,9 +195,11 @@ async def test_a_resize_in_place(zygote: Zygote) -> None:
         assert on.told("start").count(uid(on, "a")) == 1
 
 
-async def test_admission_is_told_of_the_node_again_after_its_restart(zygote: Zygote) -> None:
+async def test_admission_is_told_of_the_node_again_after_its_restart(
+    zygote: Zygote, directory: Path
+) -> None:
     """A pod is never judged without the Node object, however Admission comes and goes."""
-    async with world(zygote) as on:
+    async with world(zygote, directory) as on:
         on.bind("first", "1")
         await on.until("Running", lambda: on.phase("first"))
         on.node.kill(SERVICES)

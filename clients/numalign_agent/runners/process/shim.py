@@ -2,7 +2,7 @@
 
 A program of its own, started by the agent as `launcher`: for every line on its standard input,
 which names a container's directory, it forks one shim. A shim goes on when the launcher and the
-agent are gone, and ends with its container. Forking keeps a shim at half a megabyte.
+agent are gone, and ends with its container. Forking keeps a shim at a megabyte.
 
 Only the standard library, and little of it: this is in memory once for every container.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.unit.agent.made import container, ended, found, pod, sidecar
 
 from numalign_agent.containers.plan import ContainerPlan, plan
@@ -167,3 +169,46 @@ def test_after_a_boot_init_containers_run_again() -> None:
 
     assert starts(planned(of, *gone)) == [("i", 1)]
     assert starts(planned(of, *gone, ended(of, "i", attempt=1))) == [("a", 1)]
+
+
+_KINDS = st.lists(st.sampled_from(["init", "sidecar"]), max_size=3)
+
+
+@given(
+    init=_KINDS,
+    apps=st.integers(1, 3),
+    policy=st.sampled_from(["Always", "OnFailure", "Never"]),
+    ends=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 1)), max_size=12),
+)
+def test_a_life_of_any_pod(
+    init: list[str], apps: int, policy: str, ends: list[tuple[int, int]]
+) -> None:
+    """Whatever ends in whatever order: one attempt at a time, and nothing before its turn."""
+    made = [
+        sidecar(f"i{n}") if kind == "sidecar" else container(f"i{n}") for n, kind in enumerate(init)
+    ]
+    of = pod(
+        "p", *(container(f"a{n}") for n in range(apps)), init=tuple(made), restartPolicy=policy
+    )
+    listed: dict[str, RuntimeContainer] = {}
+
+    def running() -> list[str]:
+        return [name for name, seen in listed.items() if seen.phase == "running"]
+
+    for which, code in [*ends, (0, 0)]:
+        todo = planned(of, *listed.values(), started=tuple(listed[name].id for name in running()))
+        for start in todo.starts:
+            name = start.spec.name
+            before = listed.get(name)
+            assert name not in running()
+            assert start.attempt == (0 if before is None else before.attempt + 1)
+            if name.startswith("a"):
+                for n, kind in enumerate(init):
+                    seen = listed.get(f"i{n}")
+                    assert seen is not None, "an app container before an init container"
+                    assert kind == "sidecar" or seen.exit_code == 0
+            listed[name] = found(of, name, attempt=start.attempt)
+        assert sum(name.startswith("i") and init[int(name[1])] == "init" for name in running()) <= 1
+        if running():
+            name = running()[which % len(running())]
+            listed[name] = ended(of, name, code, attempt=listed[name].attempt)
