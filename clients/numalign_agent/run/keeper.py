@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import os
+import select
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -30,6 +31,7 @@ from numalign_agent.run.pod import CONTAINER, Asked, pod_document
 from numalign_agent.run.tree import here, is_gone, kill_below
 from numalign_agent.runners.placer import CannotPlace
 from numalign_agent.runners.port import Placement
+from numalign_agent.runners.process.proc import open_process
 from numalign_client.async_client import AsyncClient
 from numalign_client.errors import AdmissionError, ServiceUnavailable
 from numalign_client.results import (
@@ -44,6 +46,7 @@ from numalign_client.results import (
 
 _GIVE_BACK_SECONDS = 20.0
 _FOLLOW_AGAIN_SECONDS = 1.0
+_KILLED_SECONDS = 5.0
 
 Say = Callable[[str], None]
 """Writes a line to standard error."""
@@ -225,14 +228,14 @@ class Keeper:
         return True
 
     def _end_command(self) -> None:
+        """Kill the command, if it is still there, and wait: its CPUs are to be free."""
         holder = self._run.holder
-        if is_gone(holder, holder.where):
+        process = open_process(holder.pid, holder.start)
+        if process is None:
             return
-        process = os.pidfd_open(holder.pid)
         try:
-            if not self._placer.kill(self._uid):
-                kill_below(holder.pid)
             kill_below(holder.pid)
+            select.select([process], [], [], _KILLED_SECONDS)
         finally:
             os.close(process)
 
