@@ -147,7 +147,8 @@ async def test_what_admission_has_lost_is_asked_about_again(
         await on.until(dict.fromkeys(names, "admitted Running"), on.phases)
         first = await on.admitted()
 
-        await on.stop(SERVICES)
+        on.kill(SERVICES)
+        await on.dead(SERVICES)
         for path in (directory / "state").glob("numalign.db*"):
             path.unlink()
         on.start(SERVICES)

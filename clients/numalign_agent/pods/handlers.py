@@ -161,6 +161,9 @@ class PodHandlers:
             self.sync(pod)
         if pod.spec.get("readinessGates") and ready_differs(pod, self._cache.get(pod.uid)):
             self.sync(pod)
+        if pod.deletion_timestamp is not None:
+            # What the source shows by now may be all that its deletion waited for (STAT-4).
+            self._cache.recheck(pod.uid)
         if pod.phase == "Failed" and pod.status.get("reason") == "Evicted":
             self._around.remove_dead(pod.uid)
         self._resizes.reconciled(pod, before)

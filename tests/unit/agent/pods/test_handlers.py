@@ -245,6 +245,15 @@ def test_a_pod_that_is_over_as_somebody_else_says_is_looked_at(world: World) -> 
     assert ("sync", "uid-a", "Succeeded") not in world.handle(Operation.RECONCILE, over)
 
 
+def test_a_deletion_may_be_finished_when_the_status_is_back(world: World) -> None:
+    """STAT-4."""
+    rechecked: list[str] = []
+    world.cache.recheck = rechecked.append  # type: ignore[method-assign]
+    world.handle(Operation.RECONCILE, pod("a"), pod("b", metadata=DELETED))
+
+    assert rechecked == ["uid-b"]
+
+
 def test_readiness_gates_that_differ_are(world: World) -> None:
     gated = pod("a", readinessGates=[{"conditionType": "x"}])
     world.with_worker(gated)
