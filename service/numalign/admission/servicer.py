@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError
 from grpc import StatusCode, aio
 
 from numalign.admission.admit_chain import AdmitChain
-from numalign.admission.journal.entry import is_decision, leave_out_unasked, record_of
+from numalign.admission.journal.entry import is_decision, record_of
 from numalign.admission.journal.journal import Journal
 from numalign.admission.node_file import KnownNode
 from numalign.admission.observer import AnswerObserver
@@ -317,12 +317,10 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
             decision = await ask(request.dry_run)
         self._observer.answered(request, decision)
         self._answered(decision.revision)
-        if self._journal is not None:
-            if is_decision(request, decision):
-                seconds = time.perf_counter() - started
-                owner = request.owner or self._default_owner
-                self._journal.note(record_of(request, decision, owner, seconds, time.time_ns()))
-            leave_out_unasked(decision, request.explain)
+        if self._journal is not None and is_decision(request, decision):
+            seconds = time.perf_counter() - started
+            owner = request.owner or self._default_owner
+            self._journal.note(record_of(request, decision, owner, seconds, time.time_ns()))
         return decision
 
     async def _ask_topology(

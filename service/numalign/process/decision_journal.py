@@ -45,9 +45,7 @@ def open_journal(
         try:
             answer = await topology.ExplainAdmissions(request, timeout=_EXPLAIN_SECONDS)
         except AioRpcError as error:
-            _log.warning(
-                "admissions are in the journal without their hints", error=error.details() or ""
-            )
+            _log.warning("decisions are noted without explanations", error=error.details() or "")
             return {}
         return {admission.pod_uid: admission.explanation for admission in answer.admissions}
 

@@ -13,7 +13,6 @@ carried to its end, and asking again returns the record.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -28,6 +27,8 @@ from numalign.topology.allocated import (
     keep_what_was_not_asked,
     resources_to_message,
 )
+from numalign.topology.claim_messages import claim_hints
+from numalign.topology.explainer import Explainer
 from numalign.topology.fanout import Fanout
 from numalign.topology.hint_store import HintStore
 from numalign.topology.lost_parts import LostParts
@@ -41,6 +42,7 @@ from numalign.topology.remembered import Remembered
 from numalign.topology.scope import Scope, ScopeResult
 from numalign.topology.strategies import TopologyStrategies
 from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import claims_pb2 as cl
 from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import types_pb2 as pb
 
@@ -52,7 +54,7 @@ HANDLER = "topology-manager"
 class AdmitCall:
     """What the caller wants: a pod as bytes and as read, and what to do with it.
 
-    With `remember` a refusal is explained in full, and the way of an admission is remembered.
+    With `remember` the way is remembered, so that it can be explained afterwards.
     """
 
     data: bytes
@@ -62,6 +64,7 @@ class AdmitCall:
     explain: pb.ExplainLevel.ValueType
     resize: bool = False
     remember: bool = False
+    claims: tuple[cl.FetchedClaim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +86,6 @@ class Decision:
     waited: float
     result: ScopeResult | None = None
     admission_id: str = ""
-
-
-Explainer = Callable[
-    [Pod, ScopeResult, Fanout, pb.ExplainLevel.ValueType], Awaitable[pb.Explanation]
-]
-"""Says how a decision was reached, while the providers still hold it tentatively."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +111,9 @@ class Decider:
         registry: ProviderRegistry,
         strategies: TopologyStrategies,
         lost: LostParts,
+        claim_nodes: tuple[int, ...],
     ) -> None:
+        """Make it; `claim_nodes` are the nodes that claims can hint at, () without such hints."""
         self.parts = parts
         self.remembered = Remembered()
         self._records = records
@@ -123,6 +122,7 @@ class Decider:
         self._registry = registry
         self._strategies = strategies
         self._lost = lost
+        self._claim_nodes = claim_nodes
 
     async def decide(
         self, call: AdmitCall, admission_id: AdmissionId, resized: Resized | None = None
@@ -137,6 +137,7 @@ class Decider:
             call.data,
             dry_run=call.dry_run,
             one_by_one=self._strategies.one_by_one,
+            claims=claim_hints(call.data, call.claims, self._claim_nodes),
         )
         try:
             try:
@@ -205,22 +206,24 @@ class Decider:
     async def _explain(
         self, response: ad.AdmitResponse, call: AdmitCall, result: ScopeResult, fanout: Fanout
     ) -> None:
-        explainer = self.parts.explainer
-        if call.remember and not result.admitted:
-            try:
-                explanation = await explainer(call.pod, result, fanout, pb.EXPLAIN_LEVEL_FULL)
-            except NumalignError as error:
-                # Who did not ask for an explanation gets the decision without one.
-                if call.explain >= pb.EXPLAIN_LEVEL_SUMMARY:
-                    raise
-                explanation = pb.Explanation(summary=f"Could not be explained: {error}")
-            response.explanation.CopyFrom(explanation)
+        """Explain as far as it was asked for, and remember the way as far as it is wanted."""
+        asked = call.explain >= pb.EXPLAIN_LEVEL_SUMMARY
+        remember = call.remember and not call.dry_run
+        if not asked and not remember:
             return
-        if call.explain >= pb.EXPLAIN_LEVEL_SUMMARY:
-            response.explanation.CopyFrom(await explainer(call.pod, result, fanout, call.explain))
-        if call.remember and not call.dry_run:
-            way = partial(explainer, call.pod, result, fanout, pb.EXPLAIN_LEVEL_FULL)
-            self.remembered.keep(call.pod.uid, way)
+        try:
+            way = await self.parts.explainer.way(call.pod, result, fanout)
+        except NumalignError as error:
+            # Who did not ask for an explanation gets the decision without one.
+            if asked:
+                raise
+            text = f"Could not be explained: {error}"
+            self.remembered.keep(call.pod.uid, lambda: pb.Explanation(summary=text))
+            return
+        if asked:
+            response.explanation.CopyFrom(way(call.explain))
+        if remember:
+            self.remembered.keep(call.pod.uid, partial(way, pb.EXPLAIN_LEVEL_FULL))
 
     async def _commit(
         self,

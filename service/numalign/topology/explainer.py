@@ -6,14 +6,15 @@ the facts behind a refusal, and only then, so that an admission costs nothing mo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from numalign.model.pod import Container, Pod
 from numalign.topology.explain_failure import allocation_obstacle
 from numalign.topology.explain_refusal import fault_obstacle, merge_obstacle
 from numalign.topology.explain_summary import admission, rejection
-from numalign.topology.explanation import Obstacle, container_of
+from numalign.topology.explanation import Found, Obstacle, container_of
 from numalign.topology.messages import (
     explanation_to_message,
     found_from_messages,
@@ -21,8 +22,11 @@ from numalign.topology.messages import (
 )
 from numalign.topology.numa_info import NumaInfo
 from numalign.topology.policy import Policy
-from numalign.topology.scope import ScopeResult
+from numalign.topology.scope import MergeRecord, ScopeResult
 from numalign.v1 import types_pb2 as pb
+
+Way = Callable[[pb.ExplainLevel.ValueType], pb.Explanation]
+"""How a decision was reached, not in words yet."""
 
 
 class AdmissionNotes(Protocol):
@@ -57,10 +61,38 @@ class Explainer:
         """
         if level < pb.EXPLAIN_LEVEL_SUMMARY:
             return pb.Explanation()
+        return (await self.way(pod, result, notes))(level)
+
+    async def way(self, pod: Pod, result: ScopeResult, notes: AdmissionNotes) -> Way:
+        """What an explanation needs, asked for now and put into words whenever it is wanted.
+
+        Raises what `notes.facts` raises.
+        """
+        facts = await self._facts(pod, result, notes)
+        return partial(self._explain, pod, result, notes, facts)
+
+    async def _facts(
+        self, pod: Pod, result: ScopeResult, notes: AdmissionNotes
+    ) -> Sequence[pb.ResourceFacts]:
+        """The facts behind a refusal, which providers know until it is undone."""
+        if result.admitted or result.keeps_nothing:
+            return ()
+        merge = self._refused_merge(result)
+        container = notes.allocate_calls[-1].container if merge is None else merge.container
+        return await notes.facts(pod, container_of(pod, container))
+
+    def _explain(
+        self,
+        pod: Pod,
+        result: ScopeResult,
+        notes: AdmissionNotes,
+        facts: Sequence[pb.ResourceFacts],
+        level: pb.ExplainLevel.ValueType,
+    ) -> pb.Explanation:
         if result.admitted:
             explained = admission(result, self._policy, self._numa, self._scope)
         else:
-            obstacle = await self._obstacle(pod, result, notes)
+            obstacle = self._obstacle(pod, result, notes, found_from_messages(facts))
             explained = rejection(result, self._policy, self._scope, obstacle)
         message = explanation_to_message(explained)
         if level >= pb.EXPLAIN_LEVEL_FULL:
@@ -69,16 +101,21 @@ class Explainer:
             message.plugin_calls.extend(notes.plugin_calls)
         return message
 
-    async def _obstacle(self, pod: Pod, result: ScopeResult, notes: AdmissionNotes) -> Obstacle:
+    def _refused_merge(self, result: ScopeResult) -> MergeRecord | None:
+        """The merge that the policy refused; None where an allocation failed."""
         record = result.merges[-1] if result.merges else None
+        refused = record is not None and not record.admitted and self._numa is not None
+        return record if refused else None
+
+    def _obstacle(
+        self, pod: Pod, result: ScopeResult, notes: AdmissionNotes, found: Sequence[Found]
+    ) -> Obstacle:
         if result.keeps_nothing:
             return fault_obstacle(result.message)
-        if record is not None and not record.admitted and self._numa is not None:
-            facts = await notes.facts(pod, container_of(pod, record.container))
-            found = found_from_messages(facts)
-            return merge_obstacle(record, self._policy, self._numa, pod, found)
+        merge = self._refused_merge(result)
+        if merge is not None and self._numa is not None:
+            return merge_obstacle(merge, self._policy, self._numa, pod, found)
         call = notes.allocate_calls[-1]
-        facts = await notes.facts(pod, container_of(pod, call.container))
         failed_plugin = next(
             (c.resource for c in notes.plugin_calls[-1:] if c.error and c.error in call.error), ""
         )
@@ -87,9 +124,9 @@ class Explainer:
             container=call.container,
             message=call.error,
             plugin=failed_plugin,
-            record=record,
+            record=result.merges[-1] if result.merges else None,
             policy=self._policy,
             numa=self._numa,
             pod=pod,
-            found=found_from_messages(facts),
+            found=found,
         )

@@ -66,8 +66,12 @@ class TopologyManager:
         settlement: Settlement,
         pods: PodCache,
         dynamic_resources: dr_grpc.DynamicResourcesAsyncStub | None = None,
+        claim_nodes: tuple[int, ...] = (),
     ) -> None:
-        """Put it together; without `dynamic_resources`, claims of pods are not looked at."""
+        """Put it together; without `dynamic_resources`, claims of pods are not looked at.
+
+        `claim_nodes` are the NUMA nodes that claimed devices can hint at; () turns that off.
+        """
         self._records = records
         self._hints = hints
         self._picture = picture
@@ -83,6 +87,7 @@ class TopologyManager:
             registry=registry,
             strategies=strategies,
             lost=settlement.lost_parts,
+            claim_nodes=claim_nodes,
         )
         self._resizing = Resizing(self._decider, settlement, pods, as_new=strategies.resizes_as_new)
         self.claims = ClaimPreparation(records, turnstile, dynamic_resources)
@@ -131,7 +136,7 @@ class TopologyManager:
 
     @property
     def remembered(self) -> Remembered:
-        """How the last pods came to be admitted."""
+        """How the last decisions were reached."""
         return self._decider.remembered
 
     async def register(self, handle: ProviderHandle) -> None:

@@ -1,4 +1,4 @@
-"""How the last pods came to be admitted, until somebody asks; a small part of memory.
+"""How the last decisions were reached, until somebody asks; a small part of memory.
 
 Separate from the decision, which must not take longer because it may be explained later: what
 is needed for an explanation is put aside as it is, and put into words when it is asked for.
@@ -7,14 +7,14 @@ is needed for an explanation is put aside as it is, and put into words when it i
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 
 from numalign.model.ids import PodUid
 from numalign.v1 import types_pb2 as pb
 
 MOST = 256
 
-Explaining = Callable[[], Awaitable[pb.Explanation]]
+Explaining = Callable[[], pb.Explanation]
 
 
 class Remembered:
@@ -24,17 +24,17 @@ class Remembered:
         self._ways: OrderedDict[PodUid, Explaining] = OrderedDict()
 
     def keep(self, pod_uid: PodUid, way: Explaining) -> None:
-        """Remember how a pod was admitted; the oldest one is forgotten for it."""
+        """Remember how a pod was decided on; the oldest one is forgotten for it."""
         self._ways.pop(pod_uid, None)
         self._ways[pod_uid] = way
         if len(self._ways) > MOST:
             self._ways.popitem(last=False)
 
-    async def tell(self, pod_uids: Iterable[PodUid]) -> dict[PodUid, pb.Explanation]:
+    def tell(self, pod_uids: Iterable[PodUid]) -> dict[PodUid, pb.Explanation]:
         """The explanations of those of these pods that are remembered."""
         told = {}
         for pod_uid in pod_uids:
             way = self._ways.pop(pod_uid, None)
             if way is not None:
-                told[pod_uid] = await way()
+                told[pod_uid] = way()
         return told

@@ -260,8 +260,8 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
     async def ExplainAdmissions(
         self, request: tm.ExplainAdmissionsRequest, context: Context
     ) -> tm.ExplainAdmissionsResponse:
-        """Explains how pods came to be admitted, after the fact."""
-        told = await self._manager.remembered.tell(map(PodUid, request.pod_uids))
+        """Explains how pods were decided on, after the fact."""
+        told = self._manager.remembered.tell(map(PodUid, request.pod_uids))
         return tm.ExplainAdmissionsResponse(
             admissions=[
                 tm.ExplainedAdmission(pod_uid=uid, explanation=explanation)

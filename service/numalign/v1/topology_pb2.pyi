@@ -46,9 +46,7 @@ class TopologyManagerAdmitRequest(_message.Message):
     explain: _types_pb2.ExplainLevel.ValueType
     """How much to say about the way."""
     remember: _builtins.bool
-    """Say everything about the way where the pod is not admitted, and remember the way of one that
-    is, for ExplainAdmissions.
-    """
+    """Remember the way for ExplainAdmissions, which puts it into words when the answer is out."""
     def __init__(
         self,
         *,
@@ -850,7 +848,7 @@ Global___TopologyManagerWatchNodeResourcesResponse: _TypeAlias = TopologyManager
 
 @_typing.final
 class ExplainAdmissionsRequest(_message.Message):
-    """Asks how pods came to be admitted."""
+    """Asks how pods were decided on."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -898,7 +896,7 @@ Global___ExplainAdmissionsResponse: _TypeAlias = ExplainAdmissionsResponse  # no
 
 @_typing.final
 class ExplainedAdmission(_message.Message):
-    """How one pod came to be admitted."""
+    """How one pod was decided on."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -231,8 +231,8 @@ class TopologyManagerServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ExplainAdmissions(self, request, context):
-        """Explains in full how pods came to be admitted that were admitted by Admit with `remember`,
-        after the fact. Each is told once, and only the last few are remembered.
+        """Explains in full how pods were decided on by Admit with `remember`, after the fact. Each is
+        told once, and only the last few are remembered.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -70,8 +70,8 @@ class TopologyManagerStub:
     WatchNodeResources: _grpc.UnaryStreamMultiCallable[_topology_pb2.TopologyManagerWatchNodeResourcesRequest, _topology_pb2.TopologyManagerWatchNodeResourcesResponse]
     """Streams what GetNodeResources says now, then again whenever it has changed."""
     ExplainAdmissions: _grpc.UnaryUnaryMultiCallable[_topology_pb2.ExplainAdmissionsRequest, _topology_pb2.ExplainAdmissionsResponse]
-    """Explains in full how pods came to be admitted that were admitted by Admit with `remember`,
-    after the fact. Each is told once, and only the last few are remembered.
+    """Explains in full how pods were decided on by Admit with `remember`, after the fact. Each is
+    told once, and only the last few are remembered.
     """
 
 @_typing.type_check_only
@@ -116,8 +116,8 @@ class TopologyManagerAsyncStub(TopologyManagerStub):
     WatchNodeResources: _aio.UnaryStreamMultiCallable[_topology_pb2.TopologyManagerWatchNodeResourcesRequest, _topology_pb2.TopologyManagerWatchNodeResourcesResponse]  # type: ignore[assignment]
     """Streams what GetNodeResources says now, then again whenever it has changed."""
     ExplainAdmissions: _aio.UnaryUnaryMultiCallable[_topology_pb2.ExplainAdmissionsRequest, _topology_pb2.ExplainAdmissionsResponse]  # type: ignore[assignment]
-    """Explains in full how pods came to be admitted that were admitted by Admit with `remember`,
-    after the fact. Each is told once, and only the last few are remembered.
+    """Explains in full how pods were decided on by Admit with `remember`, after the fact. Each is
+    told once, and only the last few are remembered.
     """
 
 class TopologyManagerServicer(metaclass=_abc_1.ABCMeta):
@@ -255,8 +255,8 @@ class TopologyManagerServicer(metaclass=_abc_1.ABCMeta):
         request: _topology_pb2.ExplainAdmissionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_topology_pb2.ExplainAdmissionsResponse, _abc.Awaitable[_topology_pb2.ExplainAdmissionsResponse]]:
-        """Explains in full how pods came to be admitted that were admitted by Admit with `remember`,
-        after the fact. Each is told once, and only the last few are remembered.
+        """Explains in full how pods were decided on by Admit with `remember`, after the fact. Each is
+        told once, and only the last few are remembered.
         """
 
 def add_TopologyManagerServicer_to_server(servicer: TopologyManagerServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -42,19 +42,7 @@ def record_of(
         record.retry_after.CopyFrom(response.retry_after)
     if response.HasField("pod_allocation"):
         record.pod_allocation.CopyFrom(response.pod_allocation)
-    if response.HasField("explanation") and response.verdict != pb.VERDICT_ADMITTED:
-        record.explanation.CopyFrom(response.explanation)
     return record
-
-
-def leave_out_unasked(response: ad.AdmitResponse, level: pb.ExplainLevel.ValueType) -> None:
-    """Take out of an answer what was explained for the journal alone."""
-    if level >= pb.EXPLAIN_LEVEL_FULL or not response.HasField("explanation"):
-        return
-    if level < pb.EXPLAIN_LEVEL_SUMMARY:
-        response.ClearField("explanation")
-        return
-    leave_out_details(response.explanation)
 
 
 def leave_out_details(explanation: pb.Explanation) -> None:

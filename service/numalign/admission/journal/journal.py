@@ -1,9 +1,8 @@
 """The journal of decisions: what was decided of late, so that it can be explained afterwards.
 
 An answer never waits for it. A decision is noted in memory; a moment later all that was noted
-is written at once, in a thread, with the explanations that the Topology Manager has for pods
-that were admitted. An agent that asks again and hears the same adds to the count of its last
-decision.
+is written at once, in a thread, with the explanations that the Topology Manager remembers. An
+agent that asks again and hears the same adds to the count of its last decision.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -28,11 +28,16 @@ WRITTEN_AFTER_SECONDS = 0.5
 """How long a decision may be in memory alone."""
 
 DEFAULT_LIMIT = 100
+DECIDER = "topology-manager"
+"""The handler that explains what it decides."""
+
 _MOST_PODS_COMPARED = 1024
+_MOST_PENDING = 64
+"""As many are written at once without waiting: ways are remembered for a few pods only."""
 
 Explanations = Mapping[str, pb.Explanation]
 Explain = Callable[[Sequence[str]], Awaitable[Explanations]]
-"""Explains how pods came to be admitted, by UID, as far as that is remembered."""
+"""Explains how these pods were decided on, by UID, as far as that is remembered."""
 
 _log = get_logger("journal")
 
@@ -62,6 +67,7 @@ class Journal:
         self._files = asyncio.Lock()
         self._flushing: asyncio.Task[None] | None = None
         self._failing = False
+        self._many = asyncio.Event()
         numbers = merged(segments.read())
         self._number = max(numbers, default=0)
         self._oldest = min(numbers, default=0)
@@ -86,6 +92,8 @@ class Journal:
             self._last[record.pod_uid] = _Last(said, record.number, 1)
             if len(self._last) > _MOST_PODS_COMPARED:
                 self._last.popitem(last=False)
+        if len(self._pending) >= _MOST_PENDING:
+            self._many.set()
         if self._flushing is None:
             self._flushing = asyncio.get_running_loop().create_task(self._flush_soon())
 
@@ -125,11 +133,12 @@ class Journal:
     async def flush(self) -> None:
         """Write what was noted so far."""
         async with self._files:
+            self._many.clear()
             pending, self._pending = self._pending, {}
             again, self._again = self._again, {}
             if not pending and not again:
                 return
-            await self._explain_admitted(pending.values())
+            await self._add_explanations(pending.values())
             entries = [dc.JournalEntry(decision=self._fitting(r)) for r in pending.values()]
             entries += [dc.JournalEntry(again=entry) for entry in again.values()]
             try:
@@ -153,7 +162,8 @@ class Journal:
 
     async def _flush_soon(self) -> None:
         try:
-            await asyncio.sleep(WRITTEN_AFTER_SECONDS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._many.wait(), WRITTEN_AFTER_SECONDS)
         finally:
             self._flushing = None
         await self.flush()
@@ -178,14 +188,13 @@ class Journal:
                 number=last.number, last_time=time, times=last.times
             )
 
-    async def _explain_admitted(self, records: Collection[dc.DecisionRecord]) -> None:
-        admitted = {r.pod_uid: r for r in records if r.verdict == pb.VERDICT_ADMITTED}
-        if not admitted:
+    async def _add_explanations(self, records: Collection[dc.DecisionRecord]) -> None:
+        """Explain decisions of the Topology Manager; of two on one pod only the last is known."""
+        last = {r.pod_uid: r for r in records if r.handler in {"", DECIDER}}
+        if not last:
             return
-        found = await self._explain(tuple(admitted))
-        for uid, explanation in found.items():
-            if uid in admitted:
-                admitted[uid].explanation.CopyFrom(explanation)
+        for uid, explanation in (await self._explain(tuple(last))).items():
+            last[uid].explanation.CopyFrom(explanation)
 
     def _fitting(self, record: dc.DecisionRecord) -> dc.DecisionRecord:
         """The decision, without the merges where they would push out all the others."""

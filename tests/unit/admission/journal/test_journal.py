@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
 
-from numalign.admission.journal.journal import Explanations, Journal
+from numalign.admission.journal.journal import WRITTEN_AFTER_SECONDS, Explanations, Journal
 from numalign.admission.journal.segments import Segments
 from numalign.errors import InvalidInput, NotFound
 from numalign.v1 import decisions_pb2 as dc
@@ -47,7 +48,7 @@ def decision(
         pod_uid=f"uid-{name}", namespace="ns", name=name, verdict=verdict, owner="kubelet"
     )
     if verdict != pb.VERDICT_ADMITTED:
-        record.reason = reason
+        record.reason, record.handler = reason, "predicates"
         record.explanation.summary = "because"
     record.last_time.seconds = second
     return record
@@ -71,13 +72,18 @@ async def test_the_newest_comes_first_and_survives_a_restart(tmp_path: Path) -> 
     await journal.close()
 
 
-async def test_an_admission_is_explained_by_who_decided_it(tmp_path: Path) -> None:
+async def test_who_decided_explains_it(tmp_path: Path) -> None:
     journal = open_journal(tmp_path)
     journal.note(decision("a", pb.VERDICT_ADMITTED))
     journal.note(decision("b"))
-    admitted = await journal.get(dc.GetDecisionRequest(pod="ns/a"))
-    refused = await journal.get(dc.GetDecisionRequest(pod="uid-b"))
-    assert (admitted.explanation.summary, refused.explanation.summary) == ("why uid-a", "because")
+    theirs = decision("c")
+    theirs.handler = "topology-manager"
+    journal.note(theirs)
+    summaries = [
+        (await journal.get(dc.GetDecisionRequest(pod=pod))).explanation.summary
+        for pod in ("ns/a", "uid-b", "c")
+    ]
+    assert summaries == ["why uid-a", "because", "why uid-c"]
     listed = await journal.list(dc.ListDecisionsRequest())
     assert not any(record.HasField("explanation") for record in listed.decisions)
     listed = await journal.list(dc.ListDecisionsRequest(with_explanations=True))
@@ -187,4 +193,14 @@ async def test_a_full_disk_costs_decisions_and_is_counted(
     assert dropped.count == 1
     journal.note(decision("kept"))
     assert await names(journal) == ["kept"]
+    await journal.close()
+
+
+async def test_many_at_once_are_written_before_their_ways_are_forgotten(tmp_path: Path) -> None:
+    journal = open_journal(tmp_path)
+    for i in range(70):
+        journal.note(decision(f"p{i}", pb.VERDICT_ADMITTED))
+    async with asyncio.timeout(WRITTEN_AFTER_SECONDS * 20):
+        while not (tmp_path / "decisions.log").exists():  # noqa: ASYNC110 - no event says it
+            await asyncio.sleep(0.001)
     await journal.close()
