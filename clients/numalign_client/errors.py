@@ -17,6 +17,7 @@ A rejection is no exception: it is an answer. All of these say that nothing was 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, cast
@@ -87,6 +88,9 @@ class UnsupportedRequest(AdmissionError):
     """The service does not know the call, or this version cannot do what is asked."""
 
 
+_TOO_LARGE = re.compile(r"(?:SERVER: Received|Sent) message larger than max \((\d+) vs\. (\d+)\)")
+"""How gRPC refuses a request before a service sees it."""
+
 _CLASSES: Mapping[StatusCode, type[AdmissionError]] = {
     StatusCode.INVALID_ARGUMENT: InvalidRequest,
     StatusCode.FAILED_PRECONDITION: PreconditionFailed,
@@ -122,8 +126,14 @@ def failed_call(error: RpcError) -> FailedCall:
 def error_of(failed: FailedCall) -> AdmissionError:
     """The exception for a failed call; AdmissionError itself for a code not in the tree."""
     code = failed.code()
+    details = failed.details() or code.name
+    too_large = _TOO_LARGE.search(details)
+    if too_large is not None:
+        # The code is that of a full queue, and asking again would not help.
+        sentence = f"the request has {too_large[1]} bytes, and a service takes {too_large[2]}"
+        return InvalidRequest(code, sentence, (Violation("", sentence),))
     kind = _CLASSES.get(code, AdmissionError)
-    return kind(code, failed.details() or code.name, _violations(failed))
+    return kind(code, details, _violations(failed))
 
 
 def _violations(failed: FailedCall) -> tuple[Violation, ...]:

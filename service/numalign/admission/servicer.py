@@ -30,6 +30,7 @@ from numalign.errors import (
     Unavailable,
 )
 from numalign.rpc.context import Context
+from numalign.rpc.enums import refuse_unknown
 from numalign.rpc.status import status_of
 from numalign.rpc.wire import field_bytes
 from numalign.v1 import admission_pb2 as ad
@@ -301,6 +302,8 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
         if not received.pod:
             raise InvalidInput(FieldViolation("pod", "Required value"))
         request = received.request
+        refuse_unknown("operation", request.operation, pb.Operation)
+        refuse_unknown("explain", request.explain, pb.ExplainLevel)
         if request.needs_node and not self._chain.node.is_known:
             raise NodeUnknown("node: no Node object is known; set it by SetNode and ask again")
         self._observer.asked(request)
@@ -336,6 +339,7 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
                     dry_run=dry_run,
                     explain=request.explain,
                     remember=self._journal is not None and not request.dry_run,
+                    claims=request.claims,
                 ),
                 timeout=context.time_remaining(),
             )

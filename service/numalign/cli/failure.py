@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable
 from typing import IO, TYPE_CHECKING, Any
@@ -18,6 +19,10 @@ from numalign.errors import (
 
 if TYPE_CHECKING:
     from grpc.aio import AioRpcError
+
+
+_TOO_LARGE = re.compile(r"(?:SERVER: Received|Sent) message larger than max \((\d+) vs\. (\d+)\)")
+"""How gRPC refuses a request before a service sees it."""
 
 
 class CommandFailed(click.ClickException):
@@ -67,6 +72,9 @@ def describe_status(error: AioRpcError) -> tuple[str, ...]:
         return tuple(map(_violation, violations_of(error)))
     if error.code() is StatusCode.DEADLINE_EXCEEDED:
         return ("no answer in time; give more with --timeout",)
+    too_large = _TOO_LARGE.search(error.details() or "")
+    if too_large is not None:
+        return (f"the request has {too_large[1]} bytes, and a service takes {too_large[2]}",)
     return (f"{error.details() or 'the call failed'} ({error.code().name})",)
 
 

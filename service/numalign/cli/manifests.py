@@ -7,7 +7,7 @@ from pathlib import Path
 
 from numalign.errors import ConfigError, InvalidInput
 from numalign.kube.core.v1 import core_pb2
-from numalign.kube.templates import ManifestPods, pods_from_text
+from numalign.kube.templates import pods_from_text
 
 STDIN = "-"
 
@@ -24,7 +24,10 @@ def read_pods(names: tuple[str, ...]) -> tuple[tuple[core_pb2.Pod, ...], tuple[s
     for name in names:
         called = "standard input" if name == STDIN else name
         try:
-            found = _pods_in(_text_of(name, called))
+            found = pods_from_text(_text_of(name, called))
+        except ConfigError as error:
+            problems.append(str(error))
+            continue
         except InvalidInput as error:
             problems += [
                 f"{called}: {v.field}: {_one_line(v.description)}" for v in error.violations
@@ -37,10 +40,6 @@ def read_pods(names: tuple[str, ...]) -> tuple[tuple[core_pb2.Pod, ...], tuple[s
     if problems:
         raise ConfigError("\n".join(problems))
     return tuple(pods), tuple(ignored)
-
-
-def _pods_in(text: str) -> ManifestPods:
-    return pods_from_text(text)
 
 
 def _text_of(name: str, called: str) -> str:

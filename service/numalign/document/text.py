@@ -34,6 +34,24 @@ REFUSED_BY_YAML = (
 """What reading a malformed YAML text ends with."""
 
 
+def yaml_fault(error: BaseException) -> str:
+    """What is wrong with a YAML text, in one line that begins with the place if it is known.
+
+    `error` is one of REFUSED_BY_YAML.
+    """
+    if isinstance(error, yaml.reader.ReaderError):
+        return f"position {error.position}: {error.reason}"
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return f"a value cannot be read: {' '.join(str(error).split())}"
+    words = ", ".join(part for part in (error.context, error.problem) if part)
+    mark = error.problem_mark or error.context_mark
+    if mark is None:
+        return words
+    return f"line {mark.line + 1}, column {mark.column + 1}: {words}"
+
+
 def read_document(path: Path) -> object:
     """The document in the file at `path`; JSON if its name ends in `.json`, else YAML.
 
@@ -87,7 +105,7 @@ def _parse_yaml(text: str, name: str) -> object:
         finally:
             loader.dispose()
     except REFUSED_BY_YAML as error:
-        raise DocumentError(f"{name}: {' '.join(str(error).split())}") from error
+        raise DocumentError(f"{name}: {yaml_fault(error)}") from error
     return document
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from numalign.document.text import REFUSED_BY_YAML
+from numalign.document.text import REFUSED_BY_YAML, yaml_fault
 from numalign.errors import FieldViolation, InvalidInput
 from numalign.kube.violations import too_long
 
@@ -92,7 +92,7 @@ def documents_of(text: str) -> list[object]:
             documents.extend(yaml.load_all(text, _Loader))
     except REFUSED_BY_YAML as error:
         place = f"documents[{len(documents)}]"
-        raise InvalidInput(FieldViolation(place, f"cannot be decoded: {error}")) from error
+        raise _undecoded(place, error) from error
     return documents
 
 
@@ -107,7 +107,13 @@ def first_document_of(text: str) -> object:
             return json.loads(text)
         return next(iter(yaml.load_all(text, _Loader)), None)
     except REFUSED_BY_YAML as error:
-        raise InvalidInput(FieldViolation("document", f"cannot be decoded: {error}")) from error
+        raise _undecoded("document", error) from error
+
+
+def _undecoded(place: str, error: BaseException) -> InvalidInput:
+    # JSON names its place at the end, in the same words.
+    fault = str(error) if isinstance(error, json.JSONDecodeError) else yaml_fault(error)
+    return InvalidInput(FieldViolation(place, f"cannot be decoded: {fault}"))
 
 
 def _check_length(text: str) -> None:

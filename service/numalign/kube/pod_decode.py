@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError
 
 from numalign.errors import FieldViolation, InvalidInput
 from numalign.kube.core.v1 import core_pb2
+from numalign.kube.names import check_label, check_subdomain, check_uid
 from numalign.kube.resource_values import read_amounts, read_resources
 from numalign.kube.violations import duplicate, required, too_long, unsupported
 from numalign.model.ids import PodUid
@@ -27,9 +28,10 @@ def decode_pod(data: bytes) -> Pod:
     """The pod in the bytes of a v1.Pod.
 
     Raises InvalidInput naming every wrong field: bytes that are no pod or more than 1 MiB, no
-    uid, no containers, container names missing or used twice, amounts that are unparsable,
-    negative, or fractional where pieces are counted, requests that do not go with their
-    limits, and an unknown restart policy of an init container.
+    uid, no containers, a uid or names that no API server would give, container names missing
+    or used twice, amounts that are unparsable, negative, or fractional where pieces are
+    counted, requests that do not go with their limits, and an unknown restart policy of an
+    init container. Name and namespace may be left out.
     """
     if len(data) > MAX_POD_BYTES:
         raise InvalidInput(too_long("pod", MAX_POD_BYTES))
@@ -65,6 +67,12 @@ def read_pod(message: core_pb2.Pod) -> tuple[Pod, list[FieldViolation]]:
     metadata, spec, status = message.metadata, message.spec, message.status
     if not metadata.uid:
         violations.append(required("metadata.uid"))
+    else:
+        violations += check_uid("metadata.uid", metadata.uid)
+    if metadata.name:
+        violations += check_subdomain("metadata.name", metadata.name)
+    if metadata.namespace:
+        violations += check_label("metadata.namespace", metadata.namespace)
     if not spec.containers:
         violations.append(required("spec.containers"))
     names: set[str] = set()
@@ -103,6 +111,8 @@ def _read_containers(
             violations.append(required(f"{field}[{index}].name"))
         elif name in names:
             violations.append(duplicate(f"{field}[{index}].name", name))
+        else:
+            violations += check_label(f"{field}[{index}].name", name)
         names.add(name)
         restartable = False
         if is_init and message.HasField("restart_policy"):

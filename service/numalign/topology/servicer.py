@@ -11,6 +11,7 @@ from numalign.model.ids import PodUid
 from numalign.provider.hint_messages import hint_to_message
 from numalign.provider.pod_cache import PodCache
 from numalign.rpc.context import Context
+from numalign.rpc.enums import refuse_unknown
 from numalign.telemetry import attributes
 from numalign.telemetry.logs import log_fields
 from numalign.telemetry.tracing import active_tracer
@@ -95,10 +96,8 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
         self, request: tm.TopologyManagerAdmitRequest, context: Context
     ) -> tm.TopologyManagerAdmitResponse:
         """Decides on one pod."""
-        if request.operation not in pb.Operation.values():
-            raise InvalidInput(
-                FieldViolation("operation", f"unknown operation {request.operation}")
-            )
+        refuse_unknown("operation", request.operation, pb.Operation)
+        refuse_unknown("explain", request.explain, pb.ExplainLevel)
         call = AdmitCall(
             data=request.pod,
             pod=self._pods.decode(request.pod),
@@ -106,6 +105,7 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
             dry_run=request.dry_run,
             explain=request.explain,
             resize=request.operation == pb.OPERATION_RESIZE,
+            claims=tuple(request.claims),
             remember=request.remember,
         )
         clock = asyncio.get_running_loop().time

@@ -256,3 +256,28 @@ def test_a_file_that_is_not_there(run: Run) -> None:
 def test_usage(run: Run) -> None:
     assert run("admit").exit_code == 2
     assert run("admit", "x", "--explain", "loudly").exit_code == 2
+
+
+def test_what_is_wrong_with_every_manifest_is_named_at_once(run: Run, tmp_path: Path) -> None:
+    texts = {"broken.yaml": b"a: [", "latin.yaml": b"\xff", "empty.yaml": b""}
+    for name, data in texts.items():
+        (tmp_path / name).write_bytes(data)
+    names = [*texts, "missing.yaml"]
+    result = run("admit", *(str(tmp_path / name) for name in names), str(tmp_path))
+
+    assert result.exit_code == 1
+    lines = result.stderr.splitlines()
+    assert len(lines) == len(names) + 1
+    for name, line in zip(names, lines, strict=False):
+        assert line.startswith(f"numalign: {tmp_path}/{name}: ")
+    assert lines[-1] == f"numalign: {tmp_path}: Is a directory"
+
+
+def test_a_request_that_is_too_large_is_said_in_plain_words(run: Run, scripted: Scripted) -> None:
+    scripted("admission", Admit=ad.AdmitResponse())
+    text = PODS.replace("uid: u1", "annotations: {big: " + "x" * (5 << 20) + "}", 1)
+    result = run("admit", "-", stdin=text)
+
+    assert result.exit_code == 1
+    assert "bytes, and a service takes 4194304" in result.stderr
+    assert "shop/two" not in result.stderr

@@ -165,6 +165,13 @@ def test_nothing_else_is(
     assert len(admission.requests) == 1
 
 
+def test_a_request_that_is_too_large_is_not_a_full_queue(call: Call) -> None:
+    metadata = {"uid": "u1", "name": "p", "annotations": {"big": "x" * (5 << 20)}}
+
+    with pytest.raises(InvalidRequest, match=r"has \d+ bytes, and a service takes 4194304"):
+        call("admit", {**_POD, "metadata": metadata})
+
+
 def test_tries_end_with_the_deadline(call: Call, admission: ScriptedAdmission) -> None:
     _failing(admission, [grpc.StatusCode.UNAVAILABLE] * 10_000)
 

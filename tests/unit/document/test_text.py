@@ -54,6 +54,22 @@ def test_refused(text: str, name: str, message: str) -> None:
     assert message in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        pytest.param("a: 1\nb: [1,\nc: 2", "a.yaml: line 4, column 1: ", id="unfinished"),
+        pytest.param("a: 1\n\na: 2", "a.yaml: line 3, column 1: ", id="key twice"),
+        pytest.param("a: \x01", "a.yaml: position 3: ", id="control character"),
+    ],
+)
+def test_a_fault_of_yaml_begins_with_its_place(text: str, place: str) -> None:
+    with pytest.raises(DocumentError) as refused:
+        parse_document(text, "a.yaml")
+
+    assert str(refused.value).startswith(place)
+    assert "<unicode string>" not in str(refused.value)
+
+
 def test_file_that_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / "binary.yaml"
     path.write_bytes(b"\xff\xfe\x00")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from numalign.kube.names import check_label
 from numalign.kube.violations import duplicate, invalid, required
 from numalign_agent.manifests.validation.environment import check_environment
 from numalign_agent.manifests.validation.probes import check_probes, no_probes
@@ -12,7 +13,6 @@ from numalign_agent.manifests.validation.words import (
     MAX_PORT,
     Problems,
     check_at_least,
-    check_label,
     check_one_of,
     check_port,
     forbidden,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from numalign.kube.names import check_label, check_subdomain
 from numalign.kube.violations import too_long
 from numalign_agent.manifests.validation.words import (
     Problems,
-    check_label,
     check_label_value,
     check_qualified,
-    check_subdomain,
 )
 
 MAX_ANNOTATIONS = 256 * 1024

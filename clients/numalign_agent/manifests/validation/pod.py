@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from numalign.errors import FieldViolation
+from numalign.kube.names import check_label, check_subdomain
 from numalign.kube.pod_decode import read_pod
 from numalign.kube.pod_json import pod_from_json
 from numalign_agent.manifests.validation.containers import check_containers
@@ -14,11 +15,9 @@ from numalign_agent.manifests.validation.volumes import check_volumes
 from numalign_agent.manifests.validation.words import (
     Problems,
     check_at_least,
-    check_label,
     check_label_value,
     check_one_of,
     check_qualified,
-    check_subdomain,
 )
 
 Document = dict[str, Any]

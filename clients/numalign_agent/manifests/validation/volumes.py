@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from numalign.kube.names import check_label
 from numalign.kube.violations import duplicate, required, unsupported
 from numalign_agent.manifests.validation.words import (
     Problems,
-    check_label,
     forbidden,
     wrong_number,
 )

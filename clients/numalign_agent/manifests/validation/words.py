@@ -6,27 +6,16 @@ import re
 from collections.abc import Iterator, Sequence
 
 from numalign.errors import FieldViolation
+from numalign.kube.names import MAX_LABEL, check_subdomain
 from numalign.kube.violations import invalid, required, unsupported
 from numalign.model.quoting import quoted
 
 Problems = Iterator[FieldViolation]
 
-_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _QUALIFIED = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = rf"({_QUALIFIED})?"
 _PORT_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?\Z")
 
-_LABEL_TEXT = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
-    "must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex "
-    f"used for validation is '{_LABEL}')"
-)
-_SUBDOMAIN_TEXT = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
-    "'.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
-    f"for validation is '{_SUBDOMAIN}')"
-)
 _QUALIFIED_TEXT = (
     "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end "
     "with an alphanumeric character"
@@ -36,23 +25,7 @@ _VALUE_TEXT = (
     "'.', and must start and end with an alphanumeric character"
 )
 
-MAX_SUBDOMAIN, MAX_LABEL, MAX_PORT = 253, 63, 65535
-
-
-def check_label(path: str, value: str) -> Problems:
-    """A DNS label, as names of containers and namespaces are."""
-    if len(value) > MAX_LABEL:
-        yield invalid(path, value, f"must be no more than {MAX_LABEL} characters")
-    if re.fullmatch(_LABEL, value) is None:
-        yield invalid(path, value, _LABEL_TEXT)
-
-
-def check_subdomain(path: str, value: str) -> Problems:
-    """A DNS name, as names of pods and nodes are."""
-    if len(value) > MAX_SUBDOMAIN:
-        yield invalid(path, value, f"must be no more than {MAX_SUBDOMAIN} characters")
-    if re.fullmatch(_SUBDOMAIN, value) is None:
-        yield invalid(path, value, _SUBDOMAIN_TEXT)
+MAX_PORT = 65535
 
 
 def check_qualified(path: str, value: str) -> Problems:
