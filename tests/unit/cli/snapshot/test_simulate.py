@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +10,9 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 from tests.integration.served_node import ServedNode
-from tests.unit.process.observed_world import document, pod
+from tests.unit.process.observed_world import document
 
 from numalign.cli.main import cli
-from numalign.v1 import types_pb2 as pb
-
-
-@pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedNode]:
-    """A node with pod `a` on it; the tests only look."""
-    directory = tmp_path_factory.mktemp("sim")
-    served = ServedNode(directory)
-    written = document(directory, secondOwner="tolerate")
-    (directory / "config.yaml").write_text(yaml.safe_dump(written))
-    served.start("all")
-    assert served.admit(pod("a", cpu="4")).verdict == pb.VERDICT_ADMITTED
-    yield served
-    served.stop()
 
 
 def manifest(path: Path, name: str, cpu: int, gpu: int = 0) -> str:
