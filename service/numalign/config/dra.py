@@ -7,7 +7,7 @@ from pathlib import Path
 from numalign.config.settings import DraSettings
 from numalign.document.section import Section, shown
 
-_KEYS = ("enabled", "pluginsRegistry", "callTimeout", "retryAfter")
+_KEYS = ("enabled", "pluginsRegistry", "callTimeout", "retryAfter", "numaHints")
 
 
 def read_dra(section: Section) -> DraSettings:
@@ -19,6 +19,7 @@ def read_dra(section: Section) -> DraSettings:
         plugins_registry=_directory(section, "pluginsRegistry", default.plugins_registry),
         call_timeout=section.seconds("callTimeout", default.call_timeout),
         retry_after=section.seconds("retryAfter", default.retry_after),
+        numa_hints=section.boolean("numaHints", default.numa_hints),
     )
 
 

@@ -244,12 +244,15 @@ class DraSettings:
 
     `plugins_registry` is where drivers are looked for. A driver may take `call_timeout` to
     answer; pods whose claims are not prepared yet may ask again after `retry_after`.
+    `numa_hints`: the NUMA nodes of claimed devices count for where the rest of a container goes,
+    which they do not in a kubelet.
     """
 
     enabled: bool = False
     plugins_registry: Path = Path("/var/lib/kubelet/plugins_registry")
     call_timeout: float = 45.0
     retry_after: float = 2.0
+    numa_hints: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

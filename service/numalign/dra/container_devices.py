@@ -56,9 +56,12 @@ def is_for(device: ClaimDevice, request: str) -> bool:
     A request with alternatives is named `<request>/<alternative>` by whoever knows which was
     taken, and `<request>` by everybody else: both mean the same here (DRA-T18).
     """
-    if not request or not device.requests:
-        return True
-    return _base(request) in {_base(name) for name in device.requests}
+    return not device.requests or leads_to(request, device.requests)
+
+
+def leads_to(request: str, names: Iterable[str]) -> bool:
+    """Whether a reference with `request` leads to one of these requests of the claim."""
+    return not request or _base(request) in {_base(name) for name in names}
 
 
 def _kept(pod: PodClaims, claim: ContainerClaim, claims: Claims) -> ClaimInfo:

@@ -96,6 +96,7 @@ async def topology_part(
         strategies=strategies,
         settlement=settlement,
         pods=context.pods,
+        claim_nodes=context.machine.node_ids() if settings.dra.numa_hints else (),
         dynamic_resources=DynamicResourcesStub(channels[Service.DRA])
         if settings.dra.enabled
         else None,

@@ -17,6 +17,7 @@ from numalign.model.pod import Container, Pod
 from numalign.provider.hint_messages import hint_to_message, hints_from_message
 from numalign.provider.messages import deferral_from_message
 from numalign.provider.values import AllocationFailure
+from numalign.topology.claim_hints import ClaimHints
 from numalign.topology.ports import ProviderAnswer
 from numalign.topology.provider_handle import (
     ProviderDown,
@@ -49,12 +50,15 @@ class Fanout:
         *,
         dry_run: bool,
         one_by_one: bool,
+        claims: ClaimHints | None = None,
     ) -> None:
+        """Begin one admission; `claims` are hints besides those of the providers."""
         self._handles = list(handles)
         self._admission_id = admission_id
         self._pod = pod
         self._dry_run = dry_run
         self._one_by_one = one_by_one
+        self._claims = claims
         self._given: dict[str, tuple[pb.ContainerAllocation, ...]] = {}
         self.pod_allocation = pb.PodAllocation()
         self.allocate_calls: list[pb.AllocateCall] = []
@@ -79,12 +83,16 @@ class Fanout:
         request = hp.GetTopologyHintsRequest(
             admission_id=self._admission_id, pod=self._pod, container=container.name
         )
-        return await self._hints(lambda h: h.stub.GetTopologyHints(request, timeout=h.timeout))
+        answers = await self._hints(lambda h: h.stub.GetTopologyHints(request, timeout=h.timeout))
+        return answers + self._claimed(container.name)
 
     async def pod_topology_hints(self, pod: Pod) -> tuple[ProviderAnswer, ...]:
         """Hints for the pod as a whole."""
         request = hp.GetPodTopologyHintsRequest(admission_id=self._admission_id, pod=self._pod)
-        return await self._hints(lambda h: h.stub.GetPodTopologyHints(request, timeout=h.timeout))
+        answers = await self._hints(
+            lambda h: h.stub.GetPodTopologyHints(request, timeout=h.timeout)
+        )
+        return answers + self._claimed(None)
 
     async def allocate(
         self, pod: Pod, container: Container, affinity: TopologyHint, last: bool
@@ -151,6 +159,9 @@ class Fanout:
         for name, hint in affinities.items():
             merged[name].affinity.CopyFrom(hint_to_message(hint))
         return list(merged.values())
+
+    def _claimed(self, container: str | None) -> tuple[ProviderAnswer, ...]:
+        return () if self._claims is None else self._claims.answer(container)
 
     async def _hints(
         self, call: Callable[[ProviderHandle], StartedCall[HintResponse]]

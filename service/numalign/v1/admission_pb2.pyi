@@ -39,6 +39,7 @@ class AdmitRequest(_message.Message):
     CAN_READ_NODE_FIELD_NUMBER: _builtins.int
     FRESH_NODE_FIELD_NUMBER: _builtins.int
     NEEDS_NODE_FIELD_NUMBER: _builtins.int
+    CLAIMS_FIELD_NUMBER: _builtins.int
     operation: _types_pb2.Operation.ValueType
     """What is asked."""
     owner: _builtins.str
@@ -76,6 +77,12 @@ class AdmitRequest(_message.Message):
         way by the one that was set.
         """
 
+    @_builtins.property
+    def claims(self) -> _containers.RepeatedCompositeFieldContainer[_claims_pb2.FetchedClaim]:
+        """The pod's resource claims as the caller has just read them. Where `dra.numaHints` is set, the
+        NUMA nodes of their devices count for where the pod goes; else they are not looked at.
+        """
+
     def __init__(
         self,
         *,
@@ -89,10 +96,11 @@ class AdmitRequest(_message.Message):
         can_read_node: _builtins.bool = ...,
         fresh_node: _core_pb2.Node | None = ...,
         needs_node: _builtins.bool = ...,
+        claims: _abc.Iterable[_claims_pb2.FetchedClaim] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["fresh_node", b"fresh_node", "pod", b"pod"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["can_read_node", b"can_read_node", "dry_run", b"dry_run", "explain", b"explain", "fresh_node", b"fresh_node", "needs_node", b"needs_node", "operation", b"operation", "other_pods", b"other_pods", "owner", b"owner", "pod", b"pod", "preempted_pod_uids", b"preempted_pod_uids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["can_read_node", b"can_read_node", "claims", b"claims", "dry_run", b"dry_run", "explain", b"explain", "fresh_node", b"fresh_node", "needs_node", b"needs_node", "operation", b"operation", "other_pods", b"other_pods", "owner", b"owner", "pod", b"pod", "preempted_pod_uids", b"preempted_pod_uids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

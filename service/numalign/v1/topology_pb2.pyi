@@ -35,6 +35,7 @@ class TopologyManagerAdmitRequest(_message.Message):
     DRY_RUN_FIELD_NUMBER: _builtins.int
     EXPLAIN_FIELD_NUMBER: _builtins.int
     REMEMBER_FIELD_NUMBER: _builtins.int
+    CLAIMS_FIELD_NUMBER: _builtins.int
     pod: _builtins.bytes
     """The serialised v1.Pod, byte for byte as the caller sent it."""
     operation: _types_pb2.Operation.ValueType
@@ -47,6 +48,10 @@ class TopologyManagerAdmitRequest(_message.Message):
     """How much to say about the way."""
     remember: _builtins.bool
     """Remember the way for ExplainAdmissions, which puts it into words when the answer is out."""
+    @_builtins.property
+    def claims(self) -> _containers.RepeatedCompositeFieldContainer[_claims_pb2.FetchedClaim]:
+        """The pod's resource claims, as the caller sent them."""
+
     def __init__(
         self,
         *,
@@ -56,10 +61,11 @@ class TopologyManagerAdmitRequest(_message.Message):
         dry_run: _builtins.bool = ...,
         explain: _types_pb2.ExplainLevel.ValueType = ...,
         remember: _builtins.bool = ...,
+        claims: _abc.Iterable[_claims_pb2.FetchedClaim] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "explain", b"explain", "operation", b"operation", "owner", b"owner", "pod", b"pod", "remember", b"remember"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims", b"claims", "dry_run", b"dry_run", "explain", b"explain", "operation", b"operation", "owner", b"owner", "pod", b"pod", "remember", b"remember"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

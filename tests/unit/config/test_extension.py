@@ -73,7 +73,8 @@ numalign:
     plugin: absent
   - resource: example.com/nic
   devicePlugins: {reportDeadline: 90s, retryAfter: 1s}
-  dra: {enabled: true, pluginsRegistry: /pr, callTimeout: 9s, retryAfter: 3s}
+  dra: {enabled: true, pluginsRegistry: /pr, callTimeout: 9s, retryAfter: 3s,
+        numaHints: true}
   nodeAllocatableReservation: {cpu: 1, hugepages-2Mi: 4Mi}
   providers:
   - {name: licences, endpoint: /run/c.sock, timeout: 200ms, failurePolicy: Ignore}
@@ -155,7 +156,11 @@ def test_whole_section(settings: Read) -> None:
     )
     assert read.device_plugins == DevicePluginSettings(report_deadline=90.0, retry_after=1.0)
     assert read.dra == DraSettings(
-        enabled=True, plugins_registry=Path("/pr"), call_timeout=9.0, retry_after=3.0
+        enabled=True,
+        plugins_registry=Path("/pr"),
+        call_timeout=9.0,
+        retry_after=3.0,
+        numa_hints=True,
     )
     assert read.services == tuple(Service)
     assert read.cpu.reserved_milli_cpu == 1000
