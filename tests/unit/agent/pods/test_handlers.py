@@ -245,10 +245,12 @@ def test_a_pod_that_is_over_as_somebody_else_says_is_looked_at(world: World) -> 
     assert ("sync", "uid-a", "Succeeded") not in world.handle(Operation.RECONCILE, over)
 
 
-def test_a_deletion_may_be_finished_when_the_status_is_back(world: World) -> None:
+def test_a_deletion_may_be_finished_when_the_status_is_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """STAT-4."""
     rechecked: list[str] = []
-    world.cache.recheck = rechecked.append  # type: ignore[method-assign]
+    monkeypatch.setattr(world.cache, "recheck", rechecked.append)
     world.handle(Operation.RECONCILE, pod("a"), pod("b", metadata=DELETED))
 
     assert rechecked == ["uid-b"]
