@@ -78,6 +78,7 @@ class AsyncAdmissionClient:
         can_read_node: bool = False,
         fresh_node: core_pb2.Node | None = None,
         needs_node: bool = False,
+        claims: Iterable[cl.FetchedClaim] = (),
         timeout: float | None = None,
     ) -> ad.AdmitResponse:
         """Decide on one pod. An empty `owner` is the service's default.
@@ -85,6 +86,7 @@ class AsyncAdmissionClient:
         `other_pods` are on the node and not admitted here. `preempted_pod_uids` are victims of
         an earlier answer. `can_read_node` and `fresh_node` are for whoever can read the Node
         object anew (docs/admission.md); with `needs_node` nothing is decided while none is known.
+        `claims` are the pod's resource claims, for where their devices sit (docs/dra.md).
         """
         request = admit_bytes(
             pod,
@@ -97,6 +99,7 @@ class AsyncAdmissionClient:
             can_read_node=can_read_node,
             fresh_node=fresh_node,
             needs_node=needs_node,
+            claims=claims,
         )
         return await _answer(self._admit(request, timeout=timeout))
 

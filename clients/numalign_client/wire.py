@@ -17,6 +17,7 @@ from grpc import StatusCode
 from numalign.errors import InvalidInput
 from numalign.kube.core.v1 import core_pb2
 from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import claims_pb2 as cl
 from numalign.v1 import types_pb2 as pb
 from numalign_client.errors import InvalidRequest, Violation
 
@@ -65,6 +66,7 @@ def admit_bytes(
     can_read_node: bool = False,
     fresh_node: core_pb2.Node | None = None,
     needs_node: bool = False,
+    claims: Iterable[cl.FetchedClaim] = (),
 ) -> bytes:
     """A serialised AdmitRequest that holds the pods' own bytes.
 
@@ -80,6 +82,7 @@ def admit_bytes(
         can_read_node=can_read_node,
         fresh_node=fresh_node,
         needs_node=needs_node,
+        claims=claims,
     ).SerializeToString()
     others = (_field(_OTHER_TAG, pod_bytes(other)) for other in other_pods)
     return b"".join((_field(_POD_TAG, pod_bytes(pod)), *others, rest))

@@ -5,7 +5,7 @@ Thin around numalign_client: adds the owner, deadlines, spans, and the revision 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +29,9 @@ CLAIMS_SECONDS = 55.0
 
 FRESH_NODE_NEEDED = "FreshNodeNeeded"
 
+ReadClaims = Callable[[core_pb2.Pod], Awaitable[Sequence[cl.FetchedClaim]]]
+"""Reads the resource claims of a pod."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunningContainer:
@@ -50,10 +53,15 @@ class AdmissionCalls:
         self.revision = 0
         self._owner = owner
         self._node: NodeObjects | None = None
+        self._claims: ReadClaims | None = None
 
     def judge_by(self, node: NodeObjects) -> None:
         """Have pods judged by this Node object from now on."""
         self._node = node
+
+    def place_by(self, claims: ReadClaims) -> None:
+        """Tell where the devices of a pod's claims sit when it is judged, from now on."""
+        self._claims = claims
 
     async def admit(
         self, pod: AgentPod, *, preempted: Sequence[str] = (), resize: bool = False
@@ -155,15 +163,19 @@ class AdmissionCalls:
         """Ask; where the service has forgotten the Node object, tell it and ask again."""
         known = self._node is not None and self._node.current() is not None
 
+        message = pod_from_json(pod.document)
+        claims = () if self._claims is None else await self._claims(message)
+
         async def ask() -> ad.AdmitResponse:
             return await self.client.admit(
-                pod_from_json(pod.document),
+                message,
                 owner=self._owner,
                 resize=resize,
                 preempted_pod_uids=preempted,
                 can_read_node=known and not last,
                 fresh_node=fresh,
                 needs_node=known,
+                claims=claims,
                 timeout=ADMIT_SECONDS,
             )
 

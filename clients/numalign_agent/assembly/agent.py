@@ -19,6 +19,7 @@ from numalign_agent.api.followed_node import FollowedNode
 from numalign_agent.api.side import ApiSide, NodeCalls, connect_api
 from numalign_agent.assembly.parts import Outside, Parts
 from numalign_agent.claims.port import NoClaims
+from numalign_agent.claims.reading import read_claims
 from numalign_agent.config.enforce import Enforce
 from numalign_agent.config.settings import AgentSettings, RunnerKind
 from numalign_agent.journal.journal import Journal
@@ -217,6 +218,8 @@ async def _connected(
         ),
     )
     calls.judge_by(FollowedNode(api.server, settings.node_name, api.node))
+    if settings.claim_hints:
+        calls.place_by(partial(read_claims, api.claim_reader()))
     return api
 
 

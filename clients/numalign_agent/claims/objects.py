@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from numalign.model.numa_mask import MAX_NUMA_ID
 from numalign.v1 import claims_pb2 as cl
 
 
@@ -31,20 +32,39 @@ def claim_message(claim: Mapping[str, Any]) -> cl.ResourceClaim:
         if allocation is not None:
             results = (allocation.get("devices") or {}).get("results") or ()
             message.allocation.SetInParent()
-            message.allocation.devices.extend(_device(result) for result in results)
+            told = {_path(each): each for each in status.get("devices") or ()}
+            message.allocation.devices.extend(
+                _device(result, told.get(_path(result), {})) for result in results
+            )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"the answer is no ResourceClaim: {error!r}") from error
     return message
 
 
-def _device(result: Mapping[str, Any]) -> cl.AllocatedDevice:
+def _path(device: Mapping[str, Any]) -> tuple[str, str, str]:
+    return device["driver"], device["pool"], device["device"]
+
+
+def _device(result: Mapping[str, Any], told: Mapping[str, Any]) -> cl.AllocatedDevice:
+    """A device as it is allocated, and what its driver tells of it in the claim's status."""
     return cl.AllocatedDevice(
         request=result["request"],
         driver=result["driver"],
         pool=result["pool"],
         device=result["device"],
         share_id=result.get("shareID"),
+        numa_nodes=_numa_nodes(told.get("data") or {}),
     )
+
+
+def _numa_nodes(data: Mapping[str, Any]) -> list[int]:
+    """The NUMA nodes in a driver's own data: `numaNode` or `numaNodes`; none where it tells none.
+
+    A driver writes there what it likes: what is no node says nothing.
+    """
+    found = data.get("numaNodes", data.get("numaNode"))
+    nodes = found if isinstance(found, list) else [found]
+    return [node for node in nodes if type(node) is int and 0 <= node <= MAX_NUMA_ID]
 
 
 def _controller(references: Iterable[Mapping[str, Any]]) -> str:

@@ -5,19 +5,14 @@ The agent reads the claims; whether the pod may use them is for the service to s
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 
-from numalign.dra.messages import pod_claims
-from numalign.dra.naming import named_claims
-from numalign.dra.values import ClaimProblem
 from numalign.kube.claims import refers_to_claims
-from numalign.kube.core.v1 import core_pb2
 from numalign.kube.pod_json import pod_from_json
-from numalign.v1 import claims_pb2 as cl
 from numalign.v1 import types_pb2 as pb
 from numalign_agent.admitting.calls import AdmissionCalls
 from numalign_agent.claims.port import ClaimReader
+from numalign_agent.claims.reading import read_claims
 from numalign_agent.pod import AgentPod
 from numalign_agent.status.cache import StatusCache
 from numalign_agent.status.port import EventType
@@ -46,7 +41,9 @@ class ClaimPreparing:
         if not refers_to_claims(message):
             return
         try:
-            answer = await self._calls.prepare_pod(message, await self._read(message))
+            answer = await self._calls.prepare_pod(
+                message, await read_claims(self._reader, message)
+            )
         except AdmissionError as error:
             self._tell(pod, error.message)
             raise OperationFailed(error.message, RETRY_SECONDS) from error
@@ -59,16 +56,6 @@ class ClaimPreparing:
         """These pods are gone."""
         for pod_uid in pod_uids:
             self._told.pop(pod_uid, None)
-
-    async def _read(self, pod: core_pb2.Pod) -> list[cl.FetchedClaim]:
-        try:
-            named = named_claims(pod_claims(pod.SerializeToString()))
-        except ClaimProblem:
-            # The service says the same, in the words of a kubelet.
-            return []
-        names = dict.fromkeys(claim.name for claim in named)
-        reads = (self._reader.read(pod.metadata.namespace, name) for name in names)
-        return list(await asyncio.gather(*reads))
 
     def _tell(self, pod: AgentPod, message: str) -> None:
         """Say it once, and not at every try."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from numalign.config.defaults import Directories
+from numalign.config.dra import read_dra
 from numalign.config.feature_gates import read_feature_gates
 from numalign.config.serving import read_address, read_endpoints, socket_path
 from numalign.config.settings import LogFormat, LogLevel, Service
@@ -79,6 +80,7 @@ def read_settings(document: object, defaults: AgentDefaults) -> AgentSettings:
         reconcile_every=agent.seconds("reconcileFrequency", 10.0),
         journal_entries=agent.integer("journalEntries", 10_000, 100),
         gates=read_feature_gates(kubelet.section("featureGates")).gates,
+        claim_hints=read_dra(numalign.section("dra")).numa_hints,
         nri=_raw(agent, "nri"),
         cgroups=read_cgroups(agent.section("cgroups")),
     )

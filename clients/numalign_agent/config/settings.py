@@ -74,7 +74,8 @@ class HttpSettings:
 class AgentSettings:
     """One agent. A source that is None is not there; no source at all is legal (CFG-1).
 
-    `nri` is the section of this name as it stands in the document.
+    `nri` is the section of this name as it stands in the document. `claim_hints`: the services
+    want to know where claimed devices sit (`numalign.dra.numaHints`).
     """
 
     node_name: str
@@ -95,5 +96,6 @@ class AgentSettings:
     reconcile_every: float = 10.0
     journal_entries: int = 10_000
     gates: FeatureGates = field(default_factory=FeatureGates)
+    claim_hints: bool = False
     nri: Mapping[str, object] = field(default_factory=dict)
     cgroups: CgroupSettings = field(default_factory=CgroupSettings)

@@ -21,6 +21,7 @@ from numalign.rpc.channel import socket_target
 from numalign.rpc.status import status_of, trailing_of
 from numalign.telemetry.trace_context import TraceContext, current_trace
 from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import claims_pb2 as cl
 from numalign.v1 import types_pb2 as pb
 from numalign.v1.admission_pb2_grpc import AdmissionServicer, add_AdmissionServicer_to_server
 from numalign_agent.admitting.calls import AdmissionCalls, RunningContainer
@@ -200,3 +201,18 @@ async def test_nobody_is_there(tmp_path: Path) -> None:
     with pytest.raises(ServiceUnavailable):
         await calls.admissions()
     await calls.close()
+
+
+async def test_claims_go_along_where_their_devices_count() -> None:
+    async def read(asked: core_pb2.Pod) -> list[cl.FetchedClaim]:
+        return [cl.FetchedClaim(name=f"of-{asked.metadata.name}", error="secret")]
+
+    async with served() as (service, calls):
+        await calls.admit(pod("web"))
+        calls.place_by(read)
+        await calls.admit(pod("web"))
+
+    assert [[claim.name for claim in request.claims] for request in service.asked] == [
+        [],
+        ["of-web"],
+    ]

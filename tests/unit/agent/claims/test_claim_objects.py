@@ -78,3 +78,27 @@ def test_an_allocation_of_nothing_is_one(status: dict[str, Any], allocated: bool
 def test_what_is_no_claim(claim: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="the answer is no ResourceClaim"):
         claim_message(claim)
+
+
+@pytest.mark.parametrize(
+    ("data", "nodes"),
+    [
+        pytest.param({"numaNode": 1}, [1], id="one"),
+        pytest.param({"numaNodes": [0, 2]}, [0, 2], id="several"),
+        pytest.param({"numaNode": "1"}, [], id="text"),
+        pytest.param({"numaNode": -1}, [], id="none"),
+        pytest.param({"numaNodes": [64, True, 3]}, [3], id="no node"),
+        pytest.param({}, [], id="silent"),
+        pytest.param(None, [], id="null"),
+    ],
+)
+def test_what_a_driver_tells_of_where_its_device_is(data: object, nodes: list[int]) -> None:
+    device = {"driver": "d", "pool": "p", "device": "x"}
+    other = {"driver": "d", "pool": "p", "device": "y", "data": {"numaNode": 9}}
+    status = {
+        "allocation": {"devices": {"results": [{"request": "r", **device}]}},
+        "devices": [other, {**device, "data": data}],
+    }
+    (told,) = claim_message({"metadata": METADATA, "status": status}).allocation.devices
+
+    assert list(told.numa_nodes) == nodes

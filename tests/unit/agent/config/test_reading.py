@@ -44,6 +44,12 @@ def test_defaults() -> None:
     assert read_settings({}, DEFAULTS) == read()
 
 
+def test_the_services_say_whether_claims_are_hints() -> None:
+    document = {"numalign": {"dra": {"enabled": True, "numaHints": True}}}
+
+    assert read_settings(document, DEFAULTS).claim_hints
+
+
 def test_everything() -> None:
     settings = read(
         {
