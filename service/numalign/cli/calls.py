@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
+import stat
 from collections.abc import AsyncGenerator, Awaitable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,10 +26,8 @@ class Unreachable(Unavailable):
     """Nobody listens on a service's socket; `reason` is the system's word for it."""
 
     def __init__(self, service: Service, socket: Path, reason: str) -> None:
-        super().__init__(
-            f"cannot reach the {service.value} service at {socket}: {reason} "
-            '(is "numalign serve" running? --socket names another place)'
-        )
+        what = f"cannot reach the {service.value} service at {socket}"
+        super().__init__(f"{what}: {reason} ({_remedy(socket, reason)})")
         self.reason = reason
 
 
@@ -83,6 +84,19 @@ async def answer(service: Service, socket: Path, call: Awaitable[T]) -> T:
         if reason is None:
             raise
         raise Unreachable(service, socket, reason) from error
+
+
+def _remedy(socket: Path, reason: str) -> str:
+    """What somebody can do whose connection failed for `reason`, the system's word."""
+    if reason == os.strerror(errno.EACCES):
+        return "who may connect is said by numalign.sockets in the services' configuration"
+    try:
+        is_other = not stat.S_ISSOCK(socket.stat().st_mode)
+    except OSError:
+        is_other = False
+    if is_other:
+        return "there is something that is no socket; --socket names another place"
+    return 'is "numalign serve" running? --socket names another place'
 
 
 def _why_unreachable(error: AioRpcError) -> str | None:

@@ -86,7 +86,7 @@ def reach_options(command: F) -> F:
             envvar="NUMALIGN_CONFIG",
             show_envvar=True,
             expose_value=False,
-            callback=_remember,
+            callback=_remember_place,
             help="Configuration file of the services, to find their sockets.",
         ),
         click.option(
@@ -95,7 +95,7 @@ def reach_options(command: F) -> F:
             envvar="NUMALIGN_SOCKET",
             show_envvar=True,
             expose_value=False,
-            callback=_remember,
+            callback=_remember_place,
             help="Socket of the Admission service; the others are looked for beside it.",
         ),
     ):
@@ -115,6 +115,13 @@ def current_reach() -> Reach:
 
 def _remember(ctx: click.Context, parameter: click.Parameter, value: object) -> None:
     ctx.meta[f"{_PREFIX}.{parameter.name}"] = value
+
+
+def _remember_place(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> None:
+    # An empty path would be taken for the working directory.
+    if value is not None and str(value) in {"", "."}:
+        raise click.BadParameter("must name a file", ctx, parameter)
+    _remember(ctx, parameter, value)
 
 
 def examples(*commands: str) -> str:

@@ -60,7 +60,9 @@ def read_document(path: Path) -> object:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise DocumentError(f"{path}: cannot be read: {error}") from error
+        raise DocumentError(
+            f"{path}: cannot be read: it is not UTF-8: {error.reason} at byte {error.start}"
+        ) from error
     except OSError as error:
         raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
     return parse_document(text, str(path))

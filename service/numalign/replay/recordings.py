@@ -138,4 +138,6 @@ def _lines(path: Path) -> Iterator[str]:
             with path.open(encoding="utf-8") as stream:
                 yield from stream
     except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise RecordingError(f"{path}: cannot be read: {error}") from error
+        # The text of a failed system call has the path once more; damaged archives have none.
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise RecordingError(f"{path}: cannot be read: {reason}") from error

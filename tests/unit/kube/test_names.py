@@ -18,8 +18,8 @@ def a_pod(
     uid: str = "u", name: str = "web", namespace: str = "default", container: str = "app"
 ) -> core_pb2.Pod:
     return core_pb2.Pod(
-        metadata={"uid": uid, "name": name, "namespace": namespace},
-        spec={"containers": [{"name": container}]},
+        metadata=core_pb2.ObjectMeta(uid=uid, name=name, namespace=namespace),
+        spec=core_pb2.PodSpec(containers=[core_pb2.Container(name=container)]),
     )
 
 
