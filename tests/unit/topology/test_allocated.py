@@ -165,11 +165,15 @@ def test_devices_of_a_provider_that_was_left_out_stay() -> None:
     )
     allocations = [pb.ContainerAllocation(container="c", devices=[device("a", "3")])]
 
+    before.allocations[0].claims.add(name="c1")
+    before.allocations[0].claim_cdi_devices.append("d/x=1")
     keep_what_was_not_asked(allocations, before, {"third-party"})
 
     (kept,) = allocations
     assert [(d.resource, list(d.ids)) for d in kept.devices] == [("a", ["3"]), ("b", ["2"])]
     assert kept.affinity.mask == 1
+    assert [claim.name for claim in kept.claims] == ["c1"]
+    assert list(kept.claim_cdi_devices) == ["d/x=1"]
 
 
 @pytest.mark.parametrize(
