@@ -17,6 +17,7 @@ from numalign.telemetry.logs import get_logger
 from numalign.telemetry.metrics import Metrics
 from numalign.v1 import topology_pb2 as tm
 from numalign.v1 import topology_pb2_grpc as tm_grpc
+from numalign.v1 import types_pb2 as pb
 
 _EXPLAIN_SECONDS = 10.0
 
@@ -45,8 +46,10 @@ def open_journal(
         try:
             answer = await topology.ExplainAdmissions(request, timeout=_EXPLAIN_SECONDS)
         except AioRpcError as error:
-            _log.warning("decisions are noted without explanations", error=error.details() or "")
-            return {}
+            # As at the end of all services: what is missing is said where somebody looks for it.
+            _log.info("decisions are noted without explanations", error=error.details() or "")
+            summary = f"Not explained: the Topology Manager did not answer ({error.code().name})."
+            return {uid: pb.Explanation(summary=summary) for uid in pod_uids}
         return {admission.pod_uid: admission.explanation for admission in answer.admissions}
 
     return Journal(segments, explain, metrics.counter("numalign_journal_dropped_total"))

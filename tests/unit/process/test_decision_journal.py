@@ -13,11 +13,16 @@ from grpc.aio import AioRpcError
 from tests.unit.process.observed_world import pod, settings
 
 from numalign.config.settings import Service
+from numalign.process.decision_journal import open_journal
 from numalign.process.node import Node
+from numalign.rpc.channel import open_channel
+from numalign.telemetry import own_metrics
+from numalign.telemetry.metrics import Metrics
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import admission_pb2_grpc as ad_grpc
 from numalign.v1 import decisions_pb2 as dc
 from numalign.v1 import types_pb2 as pb
+from numalign.v1.topology_pb2_grpc import TopologyManagerStub
 
 
 @asynccontextmanager
@@ -95,3 +100,16 @@ async def test_a_question_about_nothing(tmp_path: Path) -> None:
     async with admission(tmp_path) as stub:
         with pytest.raises(AioRpcError, match="pod: Required value"):
             await stub.GetDecision(dc.GetDecisionRequest())
+
+
+async def test_a_topology_manager_that_is_away_is_named_in_the_decision(tmp_path: Path) -> None:
+    channel = open_channel(tmp_path / "nobody.sock")
+    metrics = Metrics(own_metrics.JOURNAL, enabled=False)
+    journal = open_journal(settings(tmp_path), TopologyManagerStub(channel), metrics)
+    assert journal is not None
+    record = dc.DecisionRecord(pod_uid="uid-a", name="a", verdict=pb.VERDICT_ADMITTED)
+    journal.note(record)
+    found = await journal.get(dc.GetDecisionRequest(pod="a"))
+    await journal.close()
+    await channel.close()
+    assert found.explanation.summary.startswith("Not explained: the Topology Manager did not")

@@ -49,7 +49,7 @@ class Asker:
         self._channels: dict[Service, Channel] = {}
 
     async def __aenter__(self) -> Self:
-        for service in (Service.ADMISSION, Service.TOPOLOGY, *_PROVIDERS):
+        for service in self._sockets:
             channel = channel_to(self._sockets[service])
             self._channels[service] = await self._stack.enter_async_context(channel)
         return self
