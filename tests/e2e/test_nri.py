@@ -256,6 +256,24 @@ async def test_a_cpuset_changed_by_hand_is_put_back(served: Node) -> None:
     assert [event[:2] for event in events(served)] == [("pinned", "ContainerUnpinned")]
 
 
+async def test_a_place_that_the_kernel_refuses_is_told(node: Node) -> None:
+    """The group above the container has only the shared CPU: there is no way to the other one."""
+    narrow = await node.run_whole_pod("narrow", cpu=1)
+    own = node.cpuset_of(node.pod("narrow"), narrow)
+    group = own.parent.parent
+    for below in (*filter(Path.is_dir, group.iterdir()), group):
+        (below / own.name).write_text(SHARED)
+    await node.start_services()
+    await node.start_plugin()
+    await node.until(
+        lambda: "PlacementFailed" in [reason for _, reason, _ in events(node)],
+        "the refusal is shown",
+    )
+
+    assert await node.cpus(narrow) == SHARED
+    assert node.pod("narrow").uid in await node.admitted()
+
+
 async def test_an_update_by_the_kubelet_leaves_the_place(served: Node) -> None:
     pinned = await served.run_whole_pod("pinned", cpu=1)
     await served.containerd.cri.update(pinned, cpu_shares=2048, cpuset_cpus="0-1")

@@ -216,6 +216,16 @@ class Books:
             return pod.standing
         return Standing.ADMITTED if record.owner == self._owner else Standing.FOREIGN
 
+    def judge_anew(self, pod: KnownPod) -> None:
+        """What was decided about a pod that has no record does not count any more.
+
+        One whose containers are admitted one by one goes on with that: admitted as a whole, it
+        would hold everything twice.
+        """
+        if len(self.uids_held(pod)) == 1:
+            pod.standing, pod.refusal = Standing.WAITING, None
+            pod.judged.clear()
+
     def is_recorded(self, pod_uid: str) -> bool:
         """Whether Admission has a pod of this uid, whoever asked for it."""
         return pod_uid in self._records

@@ -84,6 +84,7 @@ class RuntimeEvents:
         """A pod is about to run. Raises CallFailed for one that must not."""
         self._books.heard.begun(message.id, self._now())
         pod = self._books.see_sandbox(sandbox_of(message))
+        self._books.judge_anew(pod)
         try:
             await self._judge.judge(pod, self._patience(), running=False)
         except NoAnswer as error:
@@ -157,8 +158,11 @@ class RuntimeEvents:
             self._release(pod)
 
     def connected(self) -> None:
-        """A connection begins over which events will come."""
+        """A connection begins over which events will come: nothing is taken for decided."""
         self._books.heard.forget_all()
+        for pod in self._books.pods():
+            if not any(container.foreign for container in pod.containers.values()):
+                self._books.judge_anew(pod)
 
     def synchronize(
         self, sandboxes: Iterable[nri.PodSandbox], containers: Iterable[nri.Container]

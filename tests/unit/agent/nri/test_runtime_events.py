@@ -144,6 +144,36 @@ async def test_refused_and_running(
     assert reason == answer.refusal.reason
 
 
+@pytest.mark.parametrize("again", ["a-sandbox", "a-connection"])
+async def test_who_was_refused_and_runs_is_judged_anew(again: str) -> None:
+    world = World(on_reject=OnReject.SHARED)
+    world.admission.answer = REFUSED
+    await world.run("a", 1)
+    pod = world.books.pods()[0]
+    refused = world.books.standing(pod)
+    world.admission.answer = None
+    if again == "a-sandbox":
+        await world.run("a", 1)
+    else:
+        world.events.connected()
+
+    assert refused is Standing.SHARED
+    assert world.books.standing(pod) is (
+        Standing.ADMITTED if again == "a-sandbox" else Standing.WAITING
+    )
+
+
+async def test_what_is_estimated_is_not_admitted_a_second_time() -> None:
+    world = World()
+    world.books.recorded("estimated:uid-a:app", record(app="3"))
+    world.specs.unknown.add("uid-a")
+    await world.run("a")
+    world.specs.unknown.clear()
+    await world.run("a")
+
+    assert world.books.standing(world.books.pods()[0]) is Standing.ESTIMATED
+
+
 async def test_a_critical_pod_is_never_refused() -> None:
     world = World()
     world.admission.answer = REFUSED
