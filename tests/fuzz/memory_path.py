@@ -20,7 +20,7 @@ Directory = dict[str, Entry]
 
 
 class MemoryPath:
-    """What `machine.tree` uses of a path."""
+    """What the discovery of a machine uses of a path."""
 
     __slots__ = ("_entry", "_path")
 
@@ -44,6 +44,10 @@ class MemoryPath:
     def name(self) -> str:
         """The last part."""
         return self._path.rpartition("/")[2]
+
+    def is_dir(self) -> bool:
+        """Whether a directory is there."""
+        return isinstance(self._entry, dict)
 
     def read_text(self, encoding: str, errors: str) -> str:
         """The content of a file; OSError as from a disk."""
