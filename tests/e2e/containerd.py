@@ -59,7 +59,7 @@ class Containerd:
         self.cgroup = f"/numalign-e2e-{os.getpid()}"
         self.cri = Cri(directory / "c.sock")
         self.nri_socket = directory / "nri.sock"
-        self._binaries, self._runc, self._busybox = _programs()
+        self._binaries, self._runc, self._busybox = programs()
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self, *, nri: bool = True, patience: str = "20s") -> None:
@@ -155,7 +155,7 @@ def check_machine() -> None:
     need(len(os.sched_getaffinity(0)) >= 2, "two CPUs are needed, one shared and one exclusive")
 
 
-def _programs() -> tuple[Path, Path, Path]:
+def programs() -> tuple[Path, Path, Path]:
     """The directory of containerd's programs, runc, and a static busybox."""
     suite = os.environ.get("NUMALIGN_E2E_SUITE", "trixie")
     binaries = unpacked(suite, "containerd") / "usr/bin"

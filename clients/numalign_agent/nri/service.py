@@ -21,7 +21,6 @@ from numalign_agent.nri.wire.answerer import Method, Services
 from numalign_agent.nri.wire.errors import CallFailed
 
 PLUGIN_SERVICE = "nri.pkg.api.v1alpha1.Plugin"
-RUNTIME_SERVICE = "nri.pkg.api.v1alpha1.Runtime"
 
 Asked = TypeVar("Asked", bound=Message)
 
