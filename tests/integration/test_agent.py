@@ -51,16 +51,13 @@ async def test_pods_live_and_die_as_their_manifests_say(zygote: Zygote, director
         await on.until({"app/main", "app/helper"}, lambda: on.processes().keys() - {"asleep/c"})
         await on.until(True, lambda: on.begun()["asleep/c"] >= 2)  # it ended, and came again
 
-        rows, begun = on.rows(), on.begun()
+        rows = on.rows()
         assert rows["huge"].reason == "TopologyAffinityError"
         assert rows["huge"].status["message"] == (
             "Pod was rejected: Resources cannot be allocated with Topology locality"
         )
-        assert {name: begun[name] for name in ("app/setup", "app/helper", "app/main")} == {
-            "app/setup": 1,
-            "app/helper": 1,
-            "app/main": 1,
-        }
+        parts = ("app/setup", "app/helper", "app/main")
+        await on.until([1, 1, 1], lambda: [on.begun()[part] for part in parts])
         (crashing,) = rows["broken"].status["containerStatuses"]
         assert "No such file or directory" in str(crashing)
         assert rows["app"].status["qosClass"] == "Burstable"
@@ -110,7 +107,7 @@ async def test_an_agent_that_stops_leaves_its_containers_alone(
         await on.until({"a/c", "new/c"}, lambda: set(on.processes()))
 
         assert on.processes()["a/c"] == pids["a/c"]
-        assert on.begun() == {"a/c": 1, "gone/c": 1, "done/c": 1, "new/c": 1}
+        await on.until({"a/c": 1, "gone/c": 1, "done/c": 1, "new/c": 1}, on.begun)
         assert [e.type for e in on.entries() if e.kind == "decision"].count("rejected") == 1
 
 
@@ -134,7 +131,7 @@ async def test_an_agent_waits_for_admission_and_rejects_nobody(
         assert set(on.rows()) == {"a"}
         on.start(SERVICES)
         await on.until({"a": "admitted Running", "b": "admitted Running"}, on.phases)
-        assert on.begun() == {"a/c": 1, "b/c": 1}
+        await on.until({"a/c": 1, "b/c": 1}, on.begun)
 
 
 async def test_what_admission_has_lost_is_asked_about_again(
@@ -159,7 +156,7 @@ async def test_what_admission_has_lost_is_asked_about_again(
             await asyncio.sleep(0.05)
 
         assert await on.admitted() == first == names
-        assert on.begun() == {f"{name}/c": 1 for name in names}
+        await on.until({f"{name}/c": 1 for name in names}, on.begun)
         assert await on.faults() == []
 
 
