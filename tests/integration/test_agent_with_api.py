@@ -85,7 +85,9 @@ class World:
 
 
 @asynccontextmanager
-async def world(zygote: Zygote, directory: Path, cpu: str = "14") -> AsyncIterator[World]:
+async def world(
+    zygote: Zygote, directory: Path, cpu: str = "14", **services: Any
+) -> AsyncIterator[World]:
     allocatable = {"cpu": cpu, "memory": "31Gi", "pods": "20"}
     node_object = {
         "metadata": {"name": NODE, "labels": {"kubernetes.io/os": "linux"}},
@@ -98,7 +100,7 @@ async def world(zygote: Zygote, directory: Path, cpu: str = "14") -> AsyncIterat
         agent_world(
             zygote,
             directory,
-            services={"hostRoot": str(directory / "root")},
+            services={"hostRoot": str(directory / "root"), **services},
             api={"kubeconfig": str(directory / "kubeconfig")},
             runner="recorder",
         ) as node,

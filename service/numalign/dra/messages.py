@@ -33,9 +33,14 @@ from numalign.v1 import dynamic_resources_pb2 as dr
 _CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"
 
 
-def pod_claims(data: bytes) -> PodClaims:
-    """What a serialised v1.Pod says about claims. Raises InvalidInput for bytes that are no pod."""
+def pod_claims(data: bytes, *, extended_resources: bool = True) -> PodClaims:
+    """What a serialised v1.Pod says about claims; those of extended resources only if asked for.
+
+    Raises InvalidInput for bytes that are no pod.
+    """
     message = parse_pod(data)
+    if not extended_resources:
+        message.status.ClearField("extended_resource_claim_status")
     pod = pod_from_message(message)
     extended = message.status.extended_resource_claim_status
     requests = {container.name: container for container in pod.all_containers()}

@@ -28,7 +28,10 @@ from numalign.v1 import dynamic_resources_pb2_grpc as dr_grpc
 
 
 class DynamicResourcesServicer(dr_grpc.DynamicResourcesServicer):
-    """Serves one node's claims. `retry_after` is in seconds."""
+    """Serves one node's claims.
+
+    `retry_after` is in seconds; `extended_resources` is the gate DRAExtendedResource.
+    """
 
     def __init__(
         self,
@@ -37,18 +40,21 @@ class DynamicResourcesServicer(dr_grpc.DynamicResourcesServicer):
         drivers: Drivers,
         health: HealthFollower,
         retry_after: float,
+        *,
+        extended_resources: bool,
     ) -> None:
         self._manager = manager
         self._book = book
         self._drivers = drivers
         self._health = health
         self._retry_after = retry_after
+        self._extended_resources = extended_resources
 
     async def PreparePod(
         self, request: dr.DynamicResourcesPreparePodRequest, context: Context
     ) -> dr.DynamicResourcesPreparePodResponse:
         """Has every claim of a pod prepared that is not prepared yet."""
-        pod = pod_claims(request.pod)
+        pod = pod_claims(request.pod, extended_resources=self._extended_resources)
         asked = PodToPrepare(
             pod=pod,
             fetched=fetched_claims(request.claims),

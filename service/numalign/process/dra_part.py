@@ -28,7 +28,9 @@ from numalign.v1.dynamic_resources_pb2_grpc import add_DynamicResourcesServicer_
 HEALTH_NAME = "numalign.v1.DynamicResources"
 
 _NAME = "dra"
-_BOOT_ID = "proc/sys/kernel/random/boot_id"
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+"""The kernel's own, the same in every container of the node."""
+
 
 _log = get_logger("dra")
 
@@ -39,13 +41,16 @@ async def dra_part(settings: Settings, metrics: Metrics, database: Database) -> 
     Raises StartError naming the file or directory that cannot be used.
     """
     observer = ClaimObserver(metrics)
-    book = await open_book(
-        provider_store(database, _NAME, durable=True), _boot_id(settings.host_root)
-    )
+    book = await open_book(provider_store(database, _NAME, durable=True), _boot_id())
     health = HealthFollower(book)
     drivers = Drivers(settings.dra.call_timeout, observer.called, health.follow)
     servicer = DynamicResourcesServicer(
-        ClaimManager(book, drivers, observer), book, drivers, health, settings.dra.retry_after
+        ClaimManager(book, drivers, observer),
+        book,
+        drivers,
+        health,
+        settings.dra.retry_after,
+        extended_resources=settings.gates.dra_extended_resource,
     )
     registry = settings.dra.plugins_registry
     make_watched(registry, _NAME)
@@ -77,12 +82,11 @@ async def dra_part(settings: Settings, metrics: Metrics, database: Database) -> 
     )
 
 
-def _boot_id(root: Path) -> str:
-    path = root / _BOOT_ID
+def _boot_id() -> str:
     try:
-        return path.read_text().strip()
+        return _BOOT_ID.read_text().strip()
     except OSError as error:
-        raise StartError(_NAME, f"boot id {path}: {error}") from error
+        raise StartError(_NAME, f"boot id {_BOOT_ID}: {error}") from error
 
 
 def _tell(task: asyncio.Task[None]) -> None:

@@ -69,7 +69,7 @@ _OF_SERVICE = {
         "device_plugins": "numalign.devicePlugins",
         "dra": "numalign.dra",
     },
-    Service.DRA: {**_GATES, "dra": "numalign.dra", "host_root": "numalign.hostRoot"},
+    Service.DRA: {**_GATES, "dra": "numalign.dra"},
 }
 
 
