@@ -10,7 +10,7 @@ from numalign.telemetry.logs import get_logger
 from numalign_agent.nri.admission import Admission, record_of
 from numalign_agent.nri.books import Books
 
-_SAY_EVERY = 30.0
+_SAY_AFTER, _SAY_EVERY = 1.0, 30.0
 
 _log = get_logger("nri")
 
@@ -50,11 +50,11 @@ class Following:
 
     async def until_known(self) -> None:
         """Wait for the first picture, and say so meanwhile."""
-        while True:
+        seconds = _SAY_AFTER
+        while not self.known.is_set():
             try:
-                async with asyncio.timeout(_SAY_EVERY):
+                async with asyncio.timeout(seconds):
                     await self.known.wait()
             except TimeoutError:
                 _log.warning("Admission does not answer; the runtime is not connected to meanwhile")
-            else:
-                return
+                seconds = _SAY_EVERY

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,8 +86,9 @@ def test_it_waits_says_so_and_stops_and_is_alone(directory: Path) -> None:
     with log.open("wb") as stream:
         first = subprocess.Popen([PROGRAM, "nri", "--config", path], stderr=stream)
     try:
-        while "starting" not in log.read_text():
+        while "Admission does not answer" not in log.read_text():
             assert first.poll() is None, log.read_text()
+            time.sleep(0.05)
         second = start(path)
     finally:
         first.send_signal(signal.SIGTERM)
