@@ -17,6 +17,7 @@ from numalign.errors import InvalidInput, NotFound, NotPrepared, NotUnprepared, 
 from numalign.kube.claims import refers_to_claims
 from numalign.kube.pod_decode import decode_pod, parse_pod
 from numalign.model.ids import PodUid
+from numalign.rpc.deadline import within
 from numalign.rpc.status import violations_of
 from numalign.topology.claim_health import ClaimHealth
 from numalign.topology.claim_record import (
@@ -36,6 +37,9 @@ T = TypeVar("T")
 
 RETRY_SECONDS = 1.0
 """How long to wait before a DRA service that is gone is watched again."""
+
+RECONCILE_SECONDS = 10.0
+"""How long a reconciliation waits for drivers at most; what they have not done is tried again."""
 
 NOT_ENABLED = "resource claims are not served here (numalign.dra.enabled is false)"
 _SERVICE = "dynamic resources"
@@ -126,8 +130,10 @@ class ClaimPreparation:
             as_of_revision=self._records.revision,
             recorded=recorded_claims(every),
         )
+        seconds = 0.5 * (within(2 * RECONCILE_SECONDS) or 0.0)
         try:
-            answer = await _answered(self._service.ReconcilePods(request))
+            # What was released is to be told, however long drivers take.
+            answer = await _answered(self._service.ReconcilePods(request, timeout=seconds))
         except Unavailable as error:
             return (str(error),)
         self._asked &= {admitted.pod_uid for admitted in every}

@@ -15,7 +15,7 @@ from tests.unit.topology.test_records import records_in
 from numalign.errors import InvalidInput, NotFound, NotPrepared, NotUnprepared, Unavailable
 from numalign.kube.pod_json import pod_from_json
 from numalign.model.ids import AdmissionId, PodUid
-from numalign.topology.claim_preparation import ClaimPreparation
+from numalign.topology.claim_preparation import RECONCILE_SECONDS, ClaimPreparation
 from numalign.topology.records import Admitted, Records
 from numalign.topology.turnstile import Turnstile
 from numalign.v1 import claims_pb2 as cl
@@ -64,7 +64,12 @@ class Service:
         await self._hear(request)
         return dr.UnpreparePodResponse()
 
-    async def ReconcilePods(self, request: Any) -> dr.ReconcilePodsResponse:  # noqa: N802
+    async def ReconcilePods(  # noqa: N802
+        self,
+        request: Any,
+        timeout: float,  # noqa: ASYNC109 - as a stub
+    ) -> dr.ReconcilePodsResponse:
+        assert timeout == RECONCILE_SECONDS
         await self._hear(request)
         return dr.ReconcilePodsResponse(problems=["b: busy"])
 
