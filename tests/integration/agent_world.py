@@ -243,6 +243,16 @@ class AgentWorld:
         listing = await self.listing()
         return [record.name.removesuffix(f"-{NODE}") for record in listing.admissions]
 
+    async def settled(self, admitted: set[str]) -> None:
+        """Wait until Admission holds these pods, and nobody else."""
+        held: set[str] = set()
+        for _ in range(600):
+            held = set(await self.admitted())
+            if held == admitted:
+                return
+            await asyncio.sleep(0.05)
+        raise AssertionError(f"Admission holds {sorted(held)}, not {sorted(admitted)}")
+
     async def listing(self) -> ad.ListAdmissionsResponse:
         """Who is admitted."""
         stub = ad_grpc.AdmissionStub(self._channel)

@@ -62,7 +62,7 @@ async def test_pods_live_and_die_as_their_manifests_say(zygote: Zygote, director
         assert "No such file or directory" in str(crashing)
         assert rows["app"].status["qosClass"] == "Burstable"
         await on.until(["bad.yaml"], lambda: [Path(p.place).name for p in on.problems()])
-        assert set(await on.admitted()) == {"app", "broken", "asleep"}
+        await on.settled({"app", "broken", "asleep"})
         assert await on.faults() == []
 
         # A manifest is mended, another one goes.
@@ -74,7 +74,7 @@ async def test_pods_live_and_die_as_their_manifests_say(zygote: Zygote, director
         await on.until([], on.problems)
         assert not on.processes().keys() & {"app/main", "app/helper"}
         await on.until(False, lambda: any(on.state.joinpath("logs").glob("*_app-*")))
-        assert "app" not in await on.admitted()
+        await on.settled({"broken", "asleep"})
 
 
 async def test_an_agent_that_stops_leaves_its_containers_alone(

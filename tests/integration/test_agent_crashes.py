@@ -104,7 +104,7 @@ async def test_kills_at_any_point_lead_to_the_same_end(
         await on.until(RUNNING, lambda: set(on.processes()))
 
         await on.until(ONCE, on.begun)
-        await settled(on, {f"big{n}" for n in range(4)} | {"steps", "helped"})
+        await on.settled({f"big{n}" for n in range(4)} | {"steps", "helped"})
         assert await on.faults() == []
 
         on.remove(*GONE)
@@ -115,17 +115,8 @@ async def test_kills_at_any_point_lead_to_the_same_end(
         left = {name for name in RUNNING if name.split("/")[0] not in GONE}
         await on.until(left | {"late/c"}, lambda: set(on.processes()))
         await on.until({**ONCE, "late/c": 1}, on.begun)
-        await settled(on, {"late", "steps", "big0", "big2", "big3"})
+        await on.settled({"late", "steps", "big0", "big2", "big3"})
         assert await on.faults() == []
-
-
-async def settled(on: AgentWorld, admitted: set[str]) -> None:
-    """Wait until Admission holds these, and nobody else."""
-    for _ in range(400):
-        if set(await on.admitted()) == admitted:
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError(f"Admission holds {await on.admitted()}, not {sorted(admitted)}")
 
 
 def two_sockets(cores: int) -> dict[str, Any]:

@@ -144,9 +144,8 @@ async def test_a_pod_of_the_api_server_from_its_binding_to_its_deletion(
             on.server.store.delete("pods", "default", name, {})
         await on.until(["gone", "gone"], lambda: [on.phase("web"), on.phase("big")])
         assert on.told("stop") == [made["metadata"]["uid"]]
-        await asyncio.sleep(0)
         await on.until([], lambda: list(on.node.rows()))
-        assert await on.node.admitted() == []
+        await on.node.settled(set())
 
 
 async def test_a_static_pod_takes_the_place_of_less_important_ones(
@@ -170,7 +169,7 @@ async def test_a_static_pod_takes_the_place_of_less_important_ones(
         assert on.told("stop") == [victim["metadata"]["uid"]]
         assert on.phase("bystander") == "Running"
         await on.until(["victim"], lambda: on.events("Preempting"))
-        assert set(await on.node.admitted()) == {"bystander", "critical"}
+        await on.node.settled({"bystander", "critical"})
         mirror = on.server.store.get("pods", "default", f"critical-{NODE}")
         assert mirror["metadata"]["ownerReferences"][0]["name"] == NODE
 
