@@ -112,8 +112,11 @@ class Node:
         )
         self.pods: list[RunningPod] = []
 
-    def configure(self, **nri: Any) -> None:
-        """Write the configuration: one CPU is reserved, the others may be exclusive."""
+    def configure(self, services: Mapping[str, Any] | None = None, **nri: Any) -> None:
+        """Write the configuration: one CPU is reserved, the others may be exclusive.
+
+        `services` is added to what the services are told, `nri` to what the plugin is.
+        """
         section = {
             "socket": str(self.containerd.nri_socket),
             "checkInterval": "1s",
@@ -139,6 +142,7 @@ class Node:
                     "api": {"kubeconfig": str(self.directory / "kubeconfig")},
                     "nri": section,
                 },
+                **(services or {}),
             },
         }
         self.config.write_text(yaml.safe_dump(document), encoding="utf-8")
@@ -190,10 +194,12 @@ class Node:
         known: bool = True,
         uid: str = "",
         annotations: Mapping[str, str] | None = None,
+        devices: Mapping[str, str] | None = None,
     ) -> RunningPod:
         """Run a pod's sandbox. Of `cpu` CPUs it is Guaranteed, of 0 it asks for nothing."""
         if known:
-            pod = self.api.store.create("pods", "default", pod_object(name, cpu, memory))
+            found = pod_object(name, cpu, memory, devices or {})
+            pod = self.api.store.create("pods", "default", found)
             uid = pod["metadata"]["uid"]
         return await self.run_sandbox(name, uid or f"uid-{name}", cpu, annotations)
 
@@ -278,6 +284,20 @@ class Node:
         except TimeoutError:
             raise AssertionError(f"on CPUs {found}, not on {cpus}\n{self.told()}") from None
 
+    def device_plugin(self, sockets: Path, devices: Path) -> Process:
+        """The sample device plugin, whose devices are files."""
+        options = ("--sockets", str(sockets), "--devices", str(devices))
+        command = (sys.executable, "-m", "examples.device_plugin", *options)
+        return Process("device plugin", command, self.directory / "device-plugin.log")
+
+    async def until_offered(self, resource: str) -> str:
+        """Wait until the node has a device of a resource; its name."""
+        async with AsyncAdmissionClient(self.socket) as client, asyncio.timeout(LONG):
+            async for resources in client.watch_node_resources():
+                if resource in str(resources):
+                    return resource
+        raise AssertionError(f"no {resource}\n{self.told()}")
+
     async def until_admitted(self, uids: set[str]) -> None:
         """Wait until these are the pods that Admission has."""
         held: set[str] = set()
@@ -336,9 +356,9 @@ class Node:
         )
 
 
-def pod_object(name: str, cpu: int, memory: int) -> dict[str, Any]:
+def pod_object(name: str, cpu: int, memory: int, devices: Mapping[str, str]) -> dict[str, Any]:
     """A pod as an API server has it, with one container."""
-    amounts = {"cpu": str(cpu), "memory": f"{memory}Mi"}
+    amounts = {"cpu": str(cpu), "memory": f"{memory}Mi", **devices}
     resources = {"requests": amounts, "limits": amounts} if cpu else {}
     return {
         "apiVersion": "v1",

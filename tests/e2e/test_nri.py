@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import signal
+import stat
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -289,6 +291,36 @@ async def test_a_pod_that_ended_makes_room_at_once(served: Node) -> None:
 
     assert await served.cpus(following) == EXCLUSIVE
     assert set(await served.admitted()) == {served.pod("next").uid}
+
+
+async def test_devices_of_a_plugin_reach_the_container(node: Node) -> None:
+    """numalign hosts the device plugins: what one wants changed is in the container."""
+    sockets, devices = node.directory / "plugins", node.directory / "devices"
+    for path in (sockets, devices):
+        path.mkdir(exist_ok=True)
+    null = node.directory / "null"
+    os.mknod(null, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    (devices / "one").write_text(f"node: {null}\n")
+    hosted = {"mode": "host", "directory": str(sockets), "pluginsRegistry": ""}
+    node.configure({"devicePlugins": hosted}, injectDevices=True)
+    await node.start_services()
+    await node.start_plugin()
+    plugin = node.device_plugin(sockets, devices)
+    await plugin.start()
+    try:
+        resource = await node.until_offered("example.com/file")
+        pod = await node.run_pod("holder", cpu=1, devices={resource: "1"})
+        container = await node.run_container(pod, cpu=1)
+        environment = await node.containerd.cri.run_inside(container, "cat", "/proc/1/environ")
+        mounted = await node.containerd.cri.run_inside(container, "cat", "/var/run/devices/one")
+        nothing = await node.containerd.cri.run_inside(container, "cat", str(null))
+    finally:
+        await plugin.stop()
+
+    assert "EXAMPLE_COM_FILE=one" in environment.split("\0")
+    assert mounted == f"node: {null}\n"
+    assert nothing == ""
+    assert await node.cpus(container) == EXCLUSIVE
 
 
 async def test_nri_that_is_off(node: Node) -> None:
