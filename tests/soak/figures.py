@@ -23,6 +23,7 @@ class Figures:
     given_up: int = 0
     unwritten: int = 0
     reconciled: int = 0
+    prepared: int = 0
     released_twice: int = 0
     stuck: int = 0
     judged: int = 0
@@ -58,6 +59,7 @@ class Figures:
             ("calls given up in the middle", f"{self.given_up:,}"),
             ("calls refused, state not writable", f"{self.unwritten:,}"),
             ("reconciliations", f"{self.reconciled:,}"),
+            ("pods with claims prepared", f"{self.prepared:,}"),
             ("second releases refused", f"{self.released_twice:,}"),
             ("lost", self.lost),
             ("doubled", self.doubled),

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 from grpc import StatusCode, aio
 from tests.integration.node_document import document, pod
-from tests.soak.soak_world import PROCESSES, SoakWorld, machine
+from tests.soak.soak_world import PROCESSES, SoakWorld, claims_section, machine
 
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
@@ -32,7 +32,7 @@ MEMORY = "1Mi"
 class Recovery:
     """Seconds from a restart to the first decision, the worst of a few.
 
-    `every` is with all five processes killed at once, `each` has them by the one process that
+    `every` is with all processes killed at once, `each` has them by the one process that
     was killed.
     """
 
@@ -42,7 +42,7 @@ class Recovery:
 
     def lines(self) -> list[str]:
         """The figures as a table."""
-        rows = [(f"all five killed, {self.pods} pods: decides after", self.every)]
+        rows = [(f"all killed, {self.pods} pods: decides after", self.every)]
         rows += [(f"{name} killed, {self.pods} pods", took) for name, took in self.each.items()]
         return [f"{name:<42} {took:.2f} s" for name, took in rows]
 
@@ -92,6 +92,6 @@ async def _killed(world: SoakWorld, processes: tuple[str, ...]) -> float:
 
 
 def _large(directory: Path) -> dict[str, Any]:
-    found = document(directory, machine=machine(NODES, CORES))
+    found = document(directory, machine=machine(NODES, CORES), dra=claims_section(directory))
     found["reservedSystemCPUs"] = "0"
     return found

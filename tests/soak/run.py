@@ -60,6 +60,7 @@ async def soak(
         if not figures.faults:
             for agent in world.soakers:
                 await agent.release_all()
+            await world.claims.release_all()
             figures.faults += await world.judge() + await world.decides()
         else:
             figures.faults.append(f"after {name}\n{world.log_tail()}")
@@ -88,6 +89,7 @@ async def _round(
 ) -> None:
     stop = asyncio.Event()
     callers = [asyncio.ensure_future(agent.run(stop)) for agent in world.soakers]
+    callers.append(asyncio.ensure_future(world.claims.run(stop)))
     looking = asyncio.ensure_future(_look(world, figures, stop))
     goal = _admitted(world) + per_round
     try:
@@ -107,6 +109,7 @@ async def _round(
     figures.admitted = _admitted(world)
     figures.answered = sum(agent.answered for agent in agents)
     figures.given_up = sum(agent.given_up for agent in agents)
+    figures.prepared = world.claims.prepared
     figures.reconciled = sum(agent.reconciled for agent in agents)
     figures.released_twice = sum(agent.released_twice for agent in agents)
     figures.unwritten = sum(agent.unwritten for agent in agents)

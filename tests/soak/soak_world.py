@@ -1,4 +1,4 @@
-"""The node of a soak: five processes that can be stopped, starved and killed from outside.
+"""The node of a soak: processes that can be stopped, starved and killed from outside.
 
 Separate from the node of crash tests, which dies at chosen places; here nothing is wrapped, and
 the processes are touched only by signals, limits and a full disk.
@@ -21,12 +21,15 @@ from typing import Any
 
 import yaml
 from tests.integration.books import own_faults
+from tests.integration.dra_world import Place
 from tests.integration.node_document import GPU, document
+from tests.integration.plugin_world import end
 from tests.integration.world import World
+from tests.soak.claim_caller import ClaimCaller
 from tests.soak.soak_agent import SoakAgent
 from tests.soak.wall_clock import wall_clock
 
-from numalign.config.settings import CORE_SERVICES
+from numalign.config.settings import Service
 from numalign.model.cpu_set import CpuSet
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import hint_provider_pb2 as hp
@@ -39,7 +42,7 @@ HEARING_SECONDS = 5.0
 
 
 class SoakWorld(World):
-    """Five services, and agents of two owners that load them.
+    """All services, and agents of two owners that load them, and pods with claims.
 
     `disk` is the small file system that state is on; None where none could be mounted.
     `wall_clock` is that of the services; None where it cannot be made to jump.
@@ -59,7 +62,24 @@ class SoakWorld(World):
             for owner in OWNERS
             for number in range(AGENTS_EACH)
         ]
+        self.claims = ClaimCaller(self.admission, Place(directory), random.Random(f"{seed}-claims"))
         self.agents = [*self.soakers]
+
+    @property
+    def processes(self) -> tuple[str, ...]:
+        """Names of the processes."""
+        return PROCESSES
+
+    async def start(self) -> None:
+        """Start everything."""
+        await super().start()
+        self.claims.begin()
+
+    async def close(self) -> None:
+        """End everything that was started here."""
+        await super().close()
+        for process in self.claims.files.processes:
+            end(process, signal.SIGKILL)
 
     def pid(self, process: str) -> int:
         """The pid of a running process."""
@@ -100,7 +120,10 @@ class SoakWorld(World):
 
     async def judge(self) -> list[str]:
         """As of any node; and what the providers tell between calls is heard."""
-        return await super().judge() + await self._unheard()
+        await self.claims.settle()
+        faults = await super().judge() + await self._unheard()
+        listing = await self.admission.ListAdmissions(ad.ListAdmissionsRequest(), timeout=5)
+        return faults + self.claims.check(listing)
 
     async def _unheard(self) -> list[str]:
         """What those who watch are told of shared CPUs and is not so, after a moment."""
@@ -140,6 +163,11 @@ def machine(nodes: int, cores: int) -> dict[str, Any]:
     }
 
 
+def claims_section(directory: Path) -> dict[str, Any]:
+    """The configuration of the DRA service."""
+    return {"enabled": True, "pluginsRegistry": str(directory / "pr"), "retryAfter": "100ms"}
+
+
 def _roomy(directory: Path) -> dict[str, Any]:
     """The configuration of a node that has room for most of what is asked, not for all."""
     devices = [{"id": f"g{number}", "numa_nodes": [number % 2]} for number in range(12)]
@@ -147,12 +175,13 @@ def _roomy(directory: Path) -> dict[str, Any]:
         directory,
         machine=machine(2, 14),
         devices=[{"resource": GPU, "devices": devices}],
+        dra=claims_section(directory),
     )
     found["reservedSystemCPUs"] = "0"
     return found
 
 
-PROCESSES = tuple(service.value for service in CORE_SERVICES)
+PROCESSES = tuple(service.value for service in Service)
 PROVIDERS = ("cpu", "memory", "device")
 
 

@@ -35,6 +35,7 @@ async def test_short_soak() -> None:
     assert figures.faults == []
     assert figures.stuck == 0
     assert figures.admitted >= ADMISSIONS
+    assert figures.prepared > figures.judged
     assert figures.looked > figures.judged >= ADMISSIONS // (2 * A_ROUND)
     assert set(figures.injected) & set(KILLS)
     assert set(figures.injected) & set(OTHERS)
