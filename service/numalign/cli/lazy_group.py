@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 import click
 
 from numalign.cli.failure import CommandFailed, describe
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 class LazyGroup(click.Group):
@@ -32,6 +35,8 @@ class LazyGroup(click.Group):
     def _others(self) -> Mapping[str, EntryPoint]:
         if not self.others:
             return {}
+        from importlib.metadata import entry_points  # noqa: PLC0415 - slow, and seldom needed
+
         return {point.name: point for point in entry_points(group=self.others)}
 
     def list_commands(self, ctx: click.Context) -> list[str]:

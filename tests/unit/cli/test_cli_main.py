@@ -55,7 +55,9 @@ def test_an_unknown_command(run: Run) -> None:
     ("arguments", "absent"),
     [
         pytest.param(["--help"], {"grpc", "rich", "yaml", "google.protobuf"}, id="help"),
-        pytest.param(["serve", "--help"], {"grpc", "rich", "yaml"}, id="serve"),
+        pytest.param(
+            ["serve", "--help"], {"grpc", "rich", "yaml", "importlib.metadata"}, id="serve"
+        ),
         pytest.param(["admit", "--help"], {"rich"}, id="admit"),
     ],
 )
