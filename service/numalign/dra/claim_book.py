@@ -36,15 +36,15 @@ class ClaimBook:
 
         Raises StateError where they cannot be written; nothing has changed then.
         """
-        return await carried_through(self._change(change, self.whole))
+        return await carried_through(self._change(change, completes=False))
 
     async def complete(self, change: Change) -> None:
         """The same, and the claims are all that there are from now on."""
-        await carried_through(self._change(change, whole=True))
+        await carried_through(self._change(change, completes=True))
 
-    async def _change(self, change: Change, whole: bool) -> Claims:
+    async def _change(self, change: Change, *, completes: bool) -> Claims:
         async with self._lock:
-            claims = change(self.claims)
+            claims, whole = change(self.claims), self.whole or completes
             if claims != self.claims or whole != self.whole:
                 stored = Stored(self._boot, whole, tuple(claims.values()))
                 await self._store.save(encode(stored), synced=True)

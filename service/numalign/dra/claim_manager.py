@@ -84,7 +84,8 @@ class ClaimManager:
         Raises ClaimProblem with the cause: what drivers have not given back is kept.
         """
         with self._observer.operation("UnprepareResources"):
-            await self._unprepare(pod_uid, recorded)
+            await self._adopt(recorded)
+            await self._unprepare(pod_uid)
 
     async def reconcile(
         self, active: Collection[PodUid], as_of: int, recorded: Iterable[ClaimInfo]
@@ -95,43 +96,48 @@ class ClaimManager:
         """
         if not self._book.whole:
             await self._book.complete(partial(changes.adopted, recorded=tuple(recorded)))
-        gone = {
-            pod_uid
-            for info in self._book.claims.values()
-            for pod_uid, revision in info.pods.items()
-            if pod_uid not in active and revision <= as_of
-        }
+        users = {uid for info in self._book.claims.values() for uid in info.pods}
         problems = []
-        for pod_uid in sorted(gone):
+        for pod_uid in sorted(users - frozenset(active)):
             try:
-                await self._unprepare(pod_uid, ())
+                await self._unprepare(pod_uid, as_of)
             except ClaimProblem as problem:
                 problems.append(f"pod {pod_uid}: {texts.not_unprepared(str(problem))}")
         return tuple(problems)
 
-    async def _unprepare(self, pod_uid: PodUid, recorded: Iterable[ClaimInfo]) -> None:
-        await self._adopt(recorded)
-        keys = changes.used_by(self._book.claims, pod_uid)
-        async with self._locks.held(keys):
-            kept = await self._book.change(lambda c: changes.without_shared(c, pod_uid))
-            await self._ask(texts.UNPREPARE, changes.to_unprepare(kept, pod_uid))
-            self._observer.count(
-                await self._book.change(lambda c: changes.without_ended(c, pod_uid))
-            )
+    async def _unprepare(self, pod_uid: PodUid, as_of: int | None = None) -> None:
+        """Give back what a pod uses; nothing of one that was prepared after revision `as_of`."""
+        keys: tuple[ClaimKey, ...] = ()
+        while True:
+            async with self._locks.held(keys):
+                used = changes.used_by(self._book.claims, pod_uid)
+                if set(used) <= set(keys):
+                    revisions = [self._book.claims[key].pods[pod_uid] for key in used]
+                    if as_of is None or all(revision <= as_of for revision in revisions):
+                        await self._give_back(pod_uid)
+                    return
+            # It has come to use another one, which may be worked on by somebody else.
+            keys = used
+
+    async def _give_back(self, pod_uid: PodUid) -> None:
+        kept = await self._book.change(lambda c: changes.without_shared(c, pod_uid))
+        await self._ask(texts.UNPREPARE, changes.to_unprepare(kept, pod_uid))
+        self._observer.count(await self._book.change(lambda c: changes.without_ended(c, pod_uid)))
 
     async def _adopt(self, recorded: Iterable[ClaimInfo]) -> None:
         if not self._book.whole:
             await self._book.change(partial(changes.adopted, recorded=tuple(recorded)))
 
     async def _ask(self, call: str, batches: Batches) -> None:
-        """Ask every driver for its batch. Raises the first problem, in the order of drivers."""
-        if not batches:
-            return
-        await self._book.change(lambda c: changes.asked(c, batches))
+        """Ask every driver for its batch. Raises the first problem; who is not there comes first."""
+        # Who cannot be asked is not noted as asked: what it has said so far holds.
+        there = {d: batch for d, batch in batches.items() if self._drivers.is_registered(d)}
+        problems = [texts.not_registered(d) for d in batches if d not in there]
+        await self._book.change(lambda c: changes.asked(c, there))
         outcomes = await asyncio.gather(
-            *(self._ask_one(call, driver, batch) for driver, batch in batches.items())
+            *(self._ask_one(call, driver, batch) for driver, batch in there.items())
         )
-        problems = [problem for problem in outcomes if problem is not None]
+        problems += [problem for problem in outcomes if problem is not None]
         for problem in problems[1:]:
             _log.warning("another driver failed as well", problem=problem)
         if problems:

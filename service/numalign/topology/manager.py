@@ -112,10 +112,10 @@ class TopologyManager:
 
     async def release(self, pod_uid: PodUid) -> int:
         """Give back everything that a pod holds; the revision after. NotFound if unknown."""
+        self._require_known(pod_uid)
         await self.claims.unprepare(pod_uid)
         async with self._turnstile.turn():
-            if pod_uid not in self._settlement.strays:
-                self._records.require(pod_uid)
+            self._require_known(pod_uid)
             return await carried_through(self._release((pod_uid,)))
 
     async def reconcile(self, picture: ad.ReconcileRequest) -> ad.ReconcileResponse:
@@ -244,6 +244,10 @@ class TopologyManager:
         if pending:
             response.resources.CopyFrom(record.resources)
         return response
+
+    def _require_known(self, pod_uid: PodUid) -> None:
+        if pod_uid not in self._settlement.strays:
+            self._records.require(pod_uid)
 
     async def _release(self, pod_uids: tuple[PodUid, ...]) -> int:
         await self._records.release(pod_uids)

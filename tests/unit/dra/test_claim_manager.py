@@ -214,6 +214,38 @@ async def test_an_unreadable_state_is_taken_from_the_record(tmp_path: Path) -> N
     assert second.drivers["d"].asked == [("unprepare", ["u-c1"])]
 
 
+async def test_a_driver_that_is_not_there_keeps_its_word(tmp_path: Path) -> None:
+    """A claim that could not be given back is used by the next pod as it is."""
+    async with opened(tmp_path) as world:
+        await world.prepare("c1")
+        plugin = world.drivers.pop("d")
+        with pytest.raises(ClaimProblem, match="DRA driver d is not registered"):
+            await world.manager.unprepare(A)
+        await world.prepare("c1", uid=B)
+        world.drivers["d"] = plugin
+        await world.manager.unprepare(A)
+        await world.manager.unprepare(B)
+
+    assert plugin.asked == [("prepare", ["u-c1"]), ("unprepare", ["u-c1"])]
+
+
+async def test_a_pod_that_ends_while_it_is_prepared_leaves_nothing_behind(tmp_path: Path) -> None:
+    async with opened(tmp_path) as world:
+        plugin = world.drivers["d"]
+        plugin.waits = asyncio.Event()
+        preparing = asyncio.create_task(world.prepare("c1", "c2"))
+        while not plugin.asked:  # noqa: ASYNC110 - no event says it
+            await asyncio.sleep(0.001)
+        ending = asyncio.create_task(world.manager.unprepare(A))
+        await asyncio.sleep(0.01)
+        plugin.waits.set()
+        await preparing
+        await ending
+
+    assert plugin.asked == [("prepare", ["u-c1", "u-c2"]), ("unprepare", ["u-c1", "u-c2"])]
+    assert world.book.claims == {}
+
+
 def revision(directory: Path) -> int:
     connection = sqlite3.connect(directory / "dra.db")
     try:
