@@ -129,7 +129,7 @@ class ClaimManager:
             await self._book.change(partial(changes.adopted, recorded=tuple(recorded)))
 
     async def _ask(self, call: str, batches: Batches) -> None:
-        """Ask every driver for its batch. Raises the first problem; who is not there comes first."""
+        """Ask every driver for its batch. Raises the first problem; who is not there is first."""
         # Who cannot be asked is not noted as asked: what it has said so far holds.
         there = {d: batch for d, batch in batches.items() if self._drivers.is_registered(d)}
         problems = [texts.not_registered(d) for d in batches if d not in there]
