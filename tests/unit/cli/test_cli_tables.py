@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.cli.rendering import text_of, words_of
 
-from numalign.cli.tables.allocation import allocation_table
+from numalign.cli.tables.allocation import allocation_table, devices_cell
 from numalign.cli.tables.amounts import amount_text, bytes_text, hint_text, mask_text
 from numalign.cli.tables.decision import decision_parts
 from numalign.cli.tables.explanation import explanation_parts, hints_cell
@@ -14,6 +14,7 @@ from numalign.cli.tables.ownership import Books, ownership_of
 from numalign.cli.verdicts import Exit, exit_of, worst
 from numalign.model.machine import Core, HugePages, Machine, NumaNode
 from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import claims_pb2 as cl
 from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import types_pb2 as pb
 
@@ -425,3 +426,18 @@ def test_marks_go_on_after_the_alphabet() -> None:
     )
 
     assert list(ownership_of(books).names)[25:] == ["Z", "AA", "AB"]
+
+
+def test_devices_of_plugins_and_of_claims_stand_in_one_cell() -> None:
+    held = pb.ContainerAllocation(
+        devices=[pb.DeviceAllocation(resource="example.com/gpu", ids=["g0"])],
+        claims=[
+            cl.ClaimAllocation(
+                name="c1", devices=[cl.ClaimedDevice(driver="d", pool="p", device="x")]
+            ),
+            cl.ClaimAllocation(name="c2"),
+        ],
+    )
+
+    assert devices_cell(held) == "example.com/gpu: g0\nclaim c1: d/p/x\nclaim c2: no devices"
+    assert devices_cell(pb.ContainerAllocation()) == "-"

@@ -140,7 +140,7 @@ def _pods(node: NodeSnapshot) -> Markup:
             rows.append((name, "(the pod)", cpus_cell(whole.cpus), memory_cell(whole.memory), "-"))
             name = ""
         for held in record.allocations:
-            cells = (cpus_cell(held.cpus), memory_cell(held.memory), devices_cell(held.devices))
+            cells = (cpus_cell(held.cpus), memory_cell(held.memory), devices_cell(held))
             rows.append((name, held.container, *cells))
             name = ""
     if not rows:

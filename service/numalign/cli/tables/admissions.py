@@ -31,7 +31,7 @@ def admissions_table(records: Iterable[pb.AdmissionRecord]) -> Table:
                 held.container,
                 cpus_cell(held.cpus),
                 memory_cell(held.memory),
-                devices_cell(held.devices),
+                devices_cell(held),
             )
             pod = [""] * 4
     for column in table.columns:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from rich.table import Table
 
 from numalign.cli.tables.amounts import bytes_text, hint_text, is_hugepages, nodes_text
+from numalign.v1 import claims_pb2 as cl
 from numalign.v1 import types_pb2 as pb
 
 SHARED = "shared"
@@ -24,7 +25,7 @@ def allocation_table(
             held.container,
             cpus_cell(held.cpus),
             memory_cell(held.memory),
-            devices_cell(held.devices),
+            devices_cell(held),
             hint_text(held.affinity) if held.HasField("affinity") else "-",
         )
     for column in table.columns:
@@ -45,14 +46,20 @@ def memory_cell(blocks: Iterable[pb.MemoryBlock]) -> str:
     return "\n".join(_block(block) for block in blocks if block.size) or "-"
 
 
-def devices_cell(devices: Iterable[pb.DeviceAllocation]) -> str:
-    """Devices, a line each: `example.com/gpu: gpu-0 on {0}`."""
-    return "\n".join(map(_device, devices)) or "-"
+def devices_cell(held: pb.ContainerAllocation) -> str:
+    """Devices, a line each: `example.com/gpu: gpu-0 on {0}`, then `claim c1: d.example/pool/x`."""
+    lines = [*map(_device, held.devices), *map(_claim, held.claims)]
+    return "\n".join(lines) or "-"
 
 
 def _block(block: pb.MemoryBlock) -> str:
     kind = f" {block.resource}" if is_hugepages(block.resource) else ""
     return f"{bytes_text(block.size)}{kind} on {nodes_text(block.numa_nodes)}"
+
+
+def _claim(claim: cl.ClaimAllocation) -> str:
+    devices = [f"{device.driver}/{device.pool}/{device.device}" for device in claim.devices]
+    return f"claim {claim.name}: {', '.join(devices) or 'no devices'}"
 
 
 def _device(device: pb.DeviceAllocation) -> str:
