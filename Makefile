@@ -26,7 +26,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint lint-python lint-layers lint-protos lint-text e2e fuzz soak crash bench \
+.PHONY: help setup demo test lint lint-python lint-layers lint-protos lint-text e2e e2e-vm fuzz soak crash bench \
 	protos release-protos lock clean
 
 help: ## List the targets
@@ -62,6 +62,9 @@ lint-text: $(READY) ## Check spelling
 
 e2e: $(READY) ## Run real containers, Prometheus and a browser; needs root, and gets Debian packages
 	$(Q)$(BIN)/python -m pytest -q -m e2e tests/e2e tests/observability $(ARGS)
+
+e2e-vm: $(READY) ## Run real containers in a virtual machine with four NUMA nodes; five minutes
+	$(Q)$(BIN)/python -m pytest -q -m e2e tests/e2e/vm/check_containerd.py $(ARGS)
 
 fuzz: $(READY) ## Try made-up inputs on every parser; ARGS="--target quantity --runs 10000"
 	$(Q)$(BIN)/python -m tests.fuzz $(ARGS)

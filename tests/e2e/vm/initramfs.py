@@ -10,11 +10,13 @@ import lzma
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-_WANTED = ("virtio_pci", "9pnet_virtio", "9p")
+_WANTED = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 """Modules; those that a kernel has built in are passed over."""
 
 _DIRECTORIES = ("bin", "dev", "modules", "newroot", "proc", "sys")
 _EXECUTABLE, _DIRECTORY = 0o100755, 0o040755
+
+JOB_ENDED = "the job ended with"
 
 INIT = """#!/bin/busybox sh
 /bin/busybox --install -s /bin
@@ -34,9 +36,9 @@ mount -t cgroup2 cgroup /newroot/sys/fs/cgroup
 ip link set lo up
 stty -F /dev/ttyS1 raw
 chroot /newroot /bin/sh $(sed -n 's/.*vmjob=\\([^ ]*\\).*/\\1/p' /proc/cmdline) </dev/null
-echo "job ended with $?"
+echo "JOB_ENDED $?"
 poweroff -f
-"""
+""".replace("JOB_ENDED", JOB_ENDED)
 
 
 def initramfs(root: Path) -> bytes:

@@ -1,6 +1,6 @@
 """What is done in the virtual machine. Everything seen goes to the host, which judges it.
 
-Runs as a program, as the machine's only job. Its one argument is where nothing is kept.
+Runs as a program, as the machine's only job.
 """
 
 from __future__ import annotations
