@@ -38,8 +38,10 @@ async def runtime() -> AsyncIterator[Node]:
                 await node.containerd.import_images()
                 yield node
             finally:
-                await node.stop_programs()
-                await node.containerd.close()
+                try:
+                    await node.stop_programs()
+                finally:
+                    await node.containerd.close()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
