@@ -46,7 +46,7 @@ class PreparedClaims:
 
         Raises ClaimRefused.
         """
-        state = self._state / f"{uid}.json"
+        state = _below(self._state, f"{uid}.json")
         if state.exists():
             return [PreparedDevice(**device) for device in json.loads(state.read_text())], False
         claim = self._read(namespace, name, uid)
@@ -71,8 +71,8 @@ class PreparedClaims:
         return devices, True
 
     def unprepare(self, uid: str) -> bool:
-        """Undo it; whether there was anything to undo."""
-        state = self._state / f"{uid}.json"
+        """Undo it; whether there was anything to undo. Raises ClaimRefused."""
+        state = _below(self._state, f"{uid}.json")
         was_prepared = state.exists()
         self._specification(uid).unlink(missing_ok=True)
         state.unlink(missing_ok=True)
@@ -86,7 +86,7 @@ class PreparedClaims:
         }
 
     def _read(self, namespace: str, name: str, uid: str) -> dict[str, Any]:
-        path = self._claims / f"{namespace}.{name}.json"
+        path = _below(self._claims, f"{namespace}.{name}.json")
         try:
             claim: dict[str, Any] = json.loads(path.read_text())
         except FileNotFoundError as error:
@@ -112,7 +112,14 @@ class PreparedClaims:
         return [line for line in lines if "=" in line and not line.startswith("#")]
 
     def _specification(self, uid: str) -> Path:
-        return self._cdi / f"{self._driver}-{uid}.json"
+        return _below(self._cdi, f"{self._driver}-{uid}.json")
+
+
+def _below(directory: Path, name: str) -> Path:
+    """A file of this name in the directory: what a caller sends must not lead out of it."""
+    if "/" in name or "\0" in name:
+        raise ClaimRefused(f"{name!r} cannot be the name of a file")
+    return directory / name
 
 
 def _write(path: Path, content: object) -> None:

@@ -57,7 +57,11 @@ class FileDriver:
         """Undoes it."""
         response = self._messages.NodeUnprepareResourcesResponse()
         for claim in request.claims:
-            done = self._claims.unprepare(claim.uid)
+            try:
+                done = self._claims.unprepare(claim.uid)
+            except ClaimRefused as error:
+                response.claims[claim.uid].error = str(error)
+                continue
             self._note(f"{'unprepared' if done else 'unknown'} {claim.uid}")
             response.claims[claim.uid].SetInParent()
         return response
