@@ -148,6 +148,10 @@ class AgentWorld:
         for pid in self.processes().values():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        if (self.state / "containers").is_dir():
+            for container in directories_in(self.state / "containers"):
+                while container.has_shim():  # noqa: ASYNC110 - its lock says it
+                    await asyncio.sleep(0.01)
 
     def write(self, *pods: Mapping[str, Any]) -> None:
         """Put manifests into the directory, each whole or not at all."""
