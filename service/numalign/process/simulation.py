@@ -84,6 +84,8 @@ def copy_of(
     if plugins.get("mode", "static") != "static":
         section["devices"] = _static(devices)
         notes.append("device plugins are not asked: devices are chosen by their ids")
+    if (section.pop("dra", None) or {}).get("enabled"):
+        notes.append("resource claims are not prepared: pods are judged without them")
     if section.pop("compatibility", "safe") != "safe":
         notes.append("placement is the kubelet's, the faults of its lifecycle are left out")
     kept = {key: admission[key] for key in ("chain", "declaredFeatures") if key in admission}

@@ -1,0 +1,81 @@
+"""What a copy of a node has of it, and what is said of the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numalign.process.simulation import copy_of
+from numalign.v1 import hint_provider_pb2 as hp
+
+ALONE = "no Node object is given: the Topology Manager alone decides"
+
+
+def devices() -> hp.DeviceState:
+    state = hp.DeviceState()
+    gpus = state.resources.add(resource="example.com/gpu")
+    gpus.devices.add(id="a", healthy=True, has_topology=True, numa_nodes=[1])
+    gpus.devices.add(id="b", healthy=False)
+    return state
+
+
+@pytest.mark.parametrize(
+    ("section", "note"),
+    [
+        pytest.param({}, None, id="nothing"),
+        pytest.param(
+            {"providers": [{"name": "licences", "endpoint": "/x.sock"}]},
+            "hint provider licences is not asked",
+            id="provider",
+        ),
+        pytest.param(
+            {"admission": {"handlers": [{"name": "quota", "endpoint": "/x.sock"}]}},
+            "admit handler quota is not asked",
+            id="handler",
+        ),
+        pytest.param(
+            {"devicePlugins": {"mode": "host"}},
+            "device plugins are not asked: devices are chosen by their ids",
+            id="plugins",
+        ),
+        pytest.param(
+            {"compatibility": "kubelet"},
+            "placement is the kubelet's, the faults of its lifecycle are left out",
+            id="kubelet",
+        ),
+        pytest.param(
+            {"dra": {"enabled": True}},
+            "resource claims are not prepared: pods are judged without them",
+            id="claims",
+        ),
+    ],
+)
+def test_each_thing_that_is_left_out_is_named(section: dict[str, Any], note: str | None) -> None:
+    copy = copy_of({"numalign": section}, (), None)
+    assert copy.notes == ((note, ALONE) if note else (ALONE,))
+    kept = copy.document["numalign"]
+    assert kept["secondOwner"] == "tolerate"
+    assert not {"providers", "listen", "endpoints", "sockets", "dra", "metrics"} & kept.keys()
+    assert "handlers" not in kept["admission"]
+
+
+def test_devices_of_plugins_become_a_list() -> None:
+    configuration = {"numalign": {"devicePlugins": {"mode": "host"}}}
+    copy = copy_of(configuration, (), devices())
+    assert copy.document["numalign"]["devices"] == [
+        {
+            "resource": "example.com/gpu",
+            "devices": [
+                {"id": "a", "healthy": True, "numa_nodes": [1]},
+                {"id": "b", "healthy": False},
+            ],
+        }
+    ]
+
+
+def test_a_node_object_takes_the_place_of_the_note(tmp_path: Path) -> None:
+    copy = copy_of({"numalign": {}}, (), None, tmp_path / "node.yaml")
+    assert copy.notes == ()
+    assert copy.document["numalign"]["admission"] == {"node": str(tmp_path / "node.yaml")}
