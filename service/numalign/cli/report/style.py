@@ -49,7 +49,7 @@ svg .owner ~ text { fill: #1c2330; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; }
 th, td { text-align: left; padding: 5px 14px 5px 0; border-bottom: 1px solid var(--line);
-  vertical-align: top; } th { color: var(--dim); font-weight: 500; }
+  vertical-align: top; } td { white-space: pre-line; } th { color: var(--dim); font-weight: 500; }
 details { border-bottom: 1px solid var(--line); padding: 8px 0; }
 summary { cursor: pointer; overflow-wrap: anywhere; }
 """
