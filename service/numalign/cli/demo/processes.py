@@ -52,7 +52,7 @@ async def five_processes(
     Spans are exported to `otlp_endpoint`. Raises Unavailable with what a service said, if one
     does not start.
     """
-    sockets = {service: directory / "run" / f"{service.value}.sock" for service in Service}
+    sockets = {service: directory / "run" / f"{service.value}.sock" for service in _ORDER}
     environment = _environment(otlp_endpoint)
     running: dict[Service, asyncio.subprocess.Process] = {}
     processes = Processes(running)
