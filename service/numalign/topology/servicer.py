@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 
 from numalign.errors import FieldViolation, InvalidInput
+from numalign.kube.violations import invalid, too_long
 from numalign.model.ids import PodUid
 from numalign.provider.hint_messages import hint_to_message
 from numalign.provider.pod_cache import PodCache
@@ -25,6 +26,9 @@ from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import topology_pb2 as tm
 from numalign.v1 import topology_pb2_grpc as tm_grpc
 from numalign.v1 import types_pb2 as pb
+
+MAX_OWNER = 253
+"""The longest owner, in characters."""
 
 ThirdParty = Callable[[tm.RegisterHintProviderRequest], ProviderHandle]
 """Makes the handle of a third-party provider: a channel and its settings."""
@@ -101,7 +105,7 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
         call = AdmitCall(
             data=request.pod,
             pod=self._pods.decode(request.pod),
-            owner=request.owner or self._default_owner,
+            owner=_owner(request.owner) or self._default_owner,
             dry_run=request.dry_run,
             explain=request.explain,
             resize=request.operation == pb.OPERATION_RESIZE,
@@ -135,7 +139,7 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
         """Releases the pods of one owner that the owner no longer has."""
         picture = ad.ReconcileRequest()
         picture.CopyFrom(request.picture)
-        picture.owner = picture.owner or self._default_owner
+        picture.owner = _owner(picture.owner) or self._default_owner
         clock = asyncio.get_running_loop().time
         started = clock()
         outcome = await self._manager.reconcile(picture)
@@ -295,3 +299,12 @@ def _status(handle: ProviderHandle) -> tm.HintProviderStatus:
     )
     status.timeout.FromMilliseconds(round(handle.timeout * 1000))
     return status
+
+
+def _owner(text: str) -> str:
+    """The owner as sent. Raises InvalidInput for what no list could show."""
+    if len(text) > MAX_OWNER:
+        raise InvalidInput(too_long("owner", MAX_OWNER))
+    if not text.isprintable():
+        raise InvalidInput(invalid("owner", text, "must consist of printable characters"))
+    return text

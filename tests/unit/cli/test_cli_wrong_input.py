@@ -114,6 +114,16 @@ def test_nobody_listens(run: Run, command: str) -> None:
     )
 
 
+def test_a_place_that_no_socket_can_have(run: Run) -> None:
+    result = run("providers", "--socket", f"/tmp/{'x' * 300}/admission.sock")
+
+    assert result.exit_code == 1
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("numalign: ")
+    assert "topology" in line
+    assert "dra.sock" not in line
+
+
 def test_why_nobody_is_reached(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with socket.socket(socket.AF_UNIX) as old:

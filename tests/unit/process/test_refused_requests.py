@@ -33,10 +33,12 @@ async def admission(tmp_path: Path) -> AsyncIterator[ad_grpc.AdmissionAsyncStub]
         pytest.param({"explain": 99}, "explain", id="explain"),
         pytest.param({"explain": -1}, "explain", id="explain below"),
         pytest.param({"operation": 99}, "operation", id="operation"),
+        pytest.param({"owner": "a\nb"}, "owner", id="owner of two lines"),
+        pytest.param({"owner": "a" * 254}, "owner", id="long owner"),
     ],
 )
-async def test_numbers_without_a_name(
-    admission: ad_grpc.AdmissionAsyncStub, fields: dict[str, int], path: str
+async def test_fields_that_cannot_be(
+    admission: ad_grpc.AdmissionAsyncStub, fields: dict[str, int | str], path: str
 ) -> None:
     with pytest.raises(AioRpcError) as refused:
         await admission.Admit(ad.AdmitRequest(pod=pod("a"), **fields))  # type: ignore[arg-type]
