@@ -83,6 +83,7 @@ numalign:
   queueDepth: 8
   historyLength: 16
   journal: {size: 1Mi}
+  agent: {nodeName: read-by-the-agent}
   metrics: {address: "127.0.0.1:9464", services: {cpu: "[::1]:0"}}
   log: {level: debug, format: console}
   owner: tenant-a
