@@ -260,9 +260,7 @@ async def test_a_living_kubelet_is_left_alone(world: Place) -> None:
         with pytest.raises(StartError) as refused:
             await Node.open(world.settings())
 
-        assert str(refused.value) == (
-            f"{world.plugins}/kubelet.sock: another server answers there"
-        )
+        assert str(refused.value) == (f"{world.plugins}/kubelet.sock: another server answers there")
         assert (world.plugins / "other.sock").exists()
 
 

@@ -157,13 +157,13 @@ async def test_what_is_no_resize_comes_before_any_handler(tmp_path: Path) -> Non
             await one.admission.Admit(resize(burstable("a", "20")))
         await admitted(one, burstable("a"))
         other = burstable("a", "20")
-        other.spec.containers[0].image = "j"
+        other.spec.containers[0].name = "other"
         with pytest.raises(aio.AioRpcError) as changed:
             await one.admission.Admit(resize(other))
 
     assert unknown.value.code() == StatusCode.NOT_FOUND
     assert changed.value.code() == StatusCode.FAILED_PRECONDITION
-    assert (changed.value.details() or "").startswith("spec.containers[0].image: ")
+    assert (changed.value.details() or "").startswith("spec.containers[0].name: ")
 
 
 async def test_a_dry_run_keeps_nothing(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from numalign.model.pod_resources import pod_level_resources_set
 from numalign.provider.pod_cache import PodCache
 from numalign.topology.allocated import (
     as_allocated,
-    changed_image_or_claims,
+    changed_claims,
     holds_cpus_or_memory,
     resources_to_message,
 )
@@ -81,7 +81,7 @@ class Resizing:
         """Whether there is anything to resize. Raises SpecChanged where it is no resize."""
         self.check_owner(known, call)
         pending = self.is_pending(known, call)
-        changed = changed_image_or_claims(known.pod, call.data)
+        changed = changed_claims(known.pod, call.data)
         if changed is not None:
             raise _another(known, changed)
         return pending

@@ -156,9 +156,6 @@ async def test_an_unknown_pod_is_not_found(tmp_path: Path) -> None:
     ("wanted", "fields", "field"),
     [
         pytest.param(
-            pod(container("c", "2", image="b")), {}, "spec.containers[0].image", id="image"
-        ),
-        pytest.param(
             pod(container("c") | {"resources": {"limits": {GPU: "1"}}}),
             {},
             f"spec.containers[0].resources.limits[{GPU}]",

@@ -26,7 +26,7 @@ class Kubelet(api_pb2_grpc.PodsServicer):
     def __init__(self) -> None:
         self.events: asyncio.Queue[api_pb2.WatchPodsEvent | None] = asyncio.Queue()
 
-    async def WatchPods(self, request: Any, context: Any) -> AsyncIterator[Any]:  # noqa: N802
+    async def WatchPods(self, _request: Any, context: Any) -> AsyncIterator[Any]:  # noqa: N802
         while (event := await self.events.get()) is not None:
             yield event
         await context.abort(StatusCode.RESOURCE_EXHAUSTED, "rejected by rate limit")
