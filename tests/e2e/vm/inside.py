@@ -5,6 +5,7 @@ Runs as a program, as the machine's only job.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -23,9 +24,14 @@ from numalign.machine.schema import document_of_machine
 from numalign.model.cpu_set import CpuSet
 from numalign_agent.cgroups.enforcer import CgroupEnforcer
 from numalign_agent.cgroups.errors import CgroupError
+from numalign_agent.cgroups.placer import CgroupPlacer
 from numalign_agent.cgroups.plan import Partition, WantedGroup
 from numalign_agent.cgroups.quota import lift_quotas
+from numalign_agent.cgroups.settings import CgroupSettings
 from numalign_agent.cgroups.tree import CgroupTree
+from numalign_agent.pod import AgentPod
+from numalign_agent.runners.port import Placement, RunnerFailed
+from numalign_agent.runners.process.runner import ProcessRunner
 from numalign_client.blocking import AdmissionClient
 
 NODES = Path("/sys/devices/system/node")
@@ -34,7 +40,7 @@ MIB = 1 << 20
 NUMALIGN = Path(sys.executable).with_name("numalign")
 WORK = Path("/run/e2e")
 SOCKET = WORK / "admission.sock"
-WAIT_SECONDS = 60
+WAIT_SECONDS = 120
 
 TOUCHES = Path(__file__).with_name("touches.py")
 
@@ -176,6 +182,46 @@ def by_affinity() -> Any:
     return seen
 
 
+def process_runner() -> Any:
+    """A container of the agent's process runner, from its start to its end."""
+    return asyncio.run(_process_runner())
+
+
+async def _process_runner() -> Any:
+    placer = CgroupPlacer(CgroupSettings())
+    placer.check()
+    runner = await ProcessRunner.open(WORK / "containers", WORK / "logs", placer)
+    command = ["/bin/sh", "-c", "sleep 1000 & exec sleep 1000"]
+    pod = AgentPod(
+        {
+            "metadata": {"uid": "u", "name": "pod", "namespace": "default"},
+            "spec": {"containers": [{"name": "c", "command": command}]},
+        }
+    )
+    first = Placement(cpus="6-7", exclusive_cpus=True, mems="1", hugepages={})
+    container = await runner.create_container(pod, "c", 0, first)
+    await runner.start_container(container)
+    group = placer.group(container)
+    tree = CgroupTree()
+
+    def where() -> list[list[str]]:
+        return [_allowed(int(pid)) for pid in tree.read(group, "cgroup.procs").split()]
+
+    await asyncio.to_thread(_until, lambda: len(where()) == 2)
+    seen: dict[str, Any] = {"started": where(), "huge": tree.read(group, "hugetlb.2MB.max")}
+    await runner.update_placement(container, Placement(cpus="9", mems="2"))
+    seen["moved"] = where()
+    await runner.stop_container(container, 1.0)
+    await runner.remove_container(container)
+    seen["left"] = tree.has(group)
+    try:
+        await runner.create_container(pod, "c", 1, Placement(cpus="40"))
+    except RunnerFailed as error:
+        seen["refused"] = str(error)
+    await runner.close()
+    return seen
+
+
 def services() -> Any:
     """Start the services over the machine as it is; they go on while other steps are done."""
     WORK.mkdir()
@@ -214,6 +260,7 @@ STEPS: dict[str, Callable[[], Any]] = {
     "refusals": refusals,
     "partitions": partitions,
     "quotas": quotas,
+    "process runner": process_runner,
     "services serve": services_serve,
     "runs": runs,
     "by affinity": by_affinity,
@@ -261,7 +308,8 @@ def _process_in(tree: CgroupTree, group: PurePosixPath) -> Iterator[int]:
 def _run(*arguments: str, name: str) -> Iterator[subprocess.Popen[str]]:
     """`numalign run` of a program that says what it touched, and ends at the end of its input."""
     command = [
-        str(NUMALIGN), "run", "--socket", str(SOCKET), "--name", name, *arguments,
+        str(NUMALIGN), "run", "--socket", str(SOCKET), "--timeout", str(WAIT_SECONDS),
+        "--name", name, *arguments,
         "--", sys.executable, "-I", str(TOUCHES),
     ]  # fmt: skip
     with subprocess.Popen(

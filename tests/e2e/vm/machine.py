@@ -22,7 +22,7 @@ FIXTURE = ROOT / "tests" / "fixtures" / "sysfs" / "1s-nps4-smt"
 
 NODE_MIB = 512
 HUGE_PAGES = 64
-BOOT_SECONDS = 240.0
+BOOT_SECONDS = 400.0
 TRIES = 2
 
 _NOISE = "TCG doesn't support requested feature"
@@ -43,6 +43,7 @@ def run_inside(script: Path, seconds: float = BOOT_SECONDS) -> Mapping[str, Any]
         with tempfile.TemporaryDirectory(prefix="vm") as directory:
             console, report = _boot(root, Path(directory), script, seconds)
         if report is not None:
+            sys.stdout.write(console)  # shown for a test that failed
             return report
         if JOB_ENDED in console:
             break

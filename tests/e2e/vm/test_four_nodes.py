@@ -113,6 +113,16 @@ def test_quotas_are_lifted_from_pod_and_container(seen: Mapping[str, Any]) -> No
     }
 
 
+def test_a_container_of_the_agent_is_in_a_group_of_its_own(seen: Mapping[str, Any]) -> None:
+    runner = seen["process runner"]
+    assert runner["started"] == [["6-7", "1"]] * 2
+    assert runner["huge"] == "0"
+    assert runner["moved"] == [["9", "2"]] * 2
+    assert runner["left"] is False
+    assert "container c: " in runner["refused"]
+    assert 'cpuset.cpus: "40" was refused (ERANGE)' in runner["refused"]
+
+
 @pytest.mark.parametrize("name", ["first", "second"])
 def test_a_command_is_where_admission_said_and_so_is_its_memory(
     seen: Mapping[str, Any], name: str
