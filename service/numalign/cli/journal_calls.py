@@ -9,6 +9,7 @@ from numalign.cli.calls import answer, channel_to
 from numalign.config.settings import Service
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import decisions_pb2 as dc
+from numalign.v1 import types_pb2 as pb
 from numalign.v1.admission_pb2_grpc import AdmissionStub
 
 
@@ -40,5 +41,5 @@ def names_of(
     listed: ad.ListAdmissionsResponse, decisions: Iterable[dc.DecisionRecord]
 ) -> dict[str, str]:
     """Names by uid of the pods that are admitted now, and of those that the decisions are about."""
-    pods = [*decisions, *listed.admissions]
+    pods: list[dc.DecisionRecord | pb.AdmissionRecord] = [*decisions, *listed.admissions]
     return {pod.pod_uid: f"{pod.namespace}/{pod.name}" for pod in pods}

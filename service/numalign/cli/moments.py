@@ -9,7 +9,7 @@ import click
 from numalign.document.duration import DurationSyntaxError, parse_duration
 
 
-class Moment(click.ParamType):
+class Moment(click.ParamType):  # type: ignore[type-arg] # older click has no arguments here
     """`10m` for ten minutes ago, or `2026-01-31T08:00:00Z`; without a zone it is local time."""
 
     name = "moment"

@@ -10,6 +10,7 @@ import pytest
 
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import admission_pb2_grpc as ad_grpc
+from numalign.v1 import decisions_pb2 as dc
 from numalign.v1 import types_pb2 as pb
 from numalign.v1.node_resources_pb2 import NodeResources
 
@@ -92,6 +93,21 @@ class ScriptedAdmission(ad_grpc.AdmissionServicer):
     ) -> ad.GetNodeResourcesResponse:
         resources = NodeResources(revision=9)
         return self._answer(request, context, ad.GetNodeResourcesResponse(resources=resources))
+
+    def PreparePod(  # noqa: N802 - the contract's
+        self, request: ad.PreparePodRequest, context: grpc.ServicerContext
+    ) -> ad.PreparePodResponse:
+        raise NotImplementedError
+
+    def ListDecisions(  # noqa: N802 - the contract's
+        self, request: dc.ListDecisionsRequest, context: grpc.ServicerContext
+    ) -> dc.ListDecisionsResponse:
+        raise NotImplementedError
+
+    def GetDecision(  # noqa: N802 - the contract's
+        self, request: dc.GetDecisionRequest, context: grpc.ServicerContext
+    ) -> dc.GetDecisionResponse:
+        raise NotImplementedError
 
     def WatchNodeResources(  # noqa: N802 - the contract's
         self, request: ad.WatchNodeResourcesRequest, context: grpc.ServicerContext

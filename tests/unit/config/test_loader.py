@@ -120,7 +120,7 @@ def test_files_beside_the_configuration(tmp_path: Path) -> None:
     ("text", "message"),
     [
         pytest.param("- a\n", "config.yaml: must be a mapping", id="no mapping"),
-        pytest.param("a: [\n", "config.yaml: while parsing", id="no YAML"),
+        pytest.param("a: [\n", "config.yaml: line 2, column 1: while parsing", id="no YAML"),
         pytest.param("maxPods: 1\nmaxPods: 2\n", 'the key "maxPods" stands twice', id="twice"),
         pytest.param(
             "numalign: {devices: {file: none.yaml}}\n",

@@ -229,7 +229,8 @@ async def test_a_histogram_names_the_trace_of_what_it_saw(
         )
         with await asyncio.to_thread(urllib.request.urlopen, request, timeout=10) as response:
             assert response.headers["Content-Type"].startswith("application/openmetrics-text")
-            families = list(openmetrics_families(response.read().decode()))
+            text = response.read().decode()
+    families = list(openmetrics_families(text))  # type: ignore[no-untyped-call]
     found = {s.labels["le"]: s.exemplar for s in families[0].samples if s.name.endswith("bucket")}
     assert found["0.1"] is None
     got = found["1.0"]
