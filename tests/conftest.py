@@ -2,14 +2,36 @@
 
 Examples of hypothesis have no deadline: how long one takes says more about the machine than
 about the code. In CI they are the same in every run; elsewhere each run tries others.
+
+A command that a test runs in its own process sets up the logs of that process. They are put back
+behind each test, so that the next one finds its lines where it looks.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Generator
 
+import pytest
 from hypothesis import settings
+
+from numalign.telemetry import logs
+from numalign.telemetry.lean_structlog import structlog
 
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Leave the logs as they were found."""
+    before, handlers = structlog.get_config(), list(logging.getLogger().handlers)
+    outcome = yield
+    if structlog.get_config() != before:
+        structlog.configure(**before)
+        for logger in logs._loggers:
+            vars(logger).pop("bind", None)
+        logging.getLogger().handlers[:] = handlers
+    return outcome
