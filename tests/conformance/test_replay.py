@@ -45,5 +45,5 @@ def test_everything_recorded_comes_again(path: Path) -> None:
 
 def test_no_recording_file_is_left_out() -> None:
     assert len(UNIT_FILES) == 8
-    assert len(ADMISSION_FILES) == 10
+    assert len(ADMISSION_FILES) == 12
     assert len(SCENARIO_FILES) == 19

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from numalign.errors import FieldViolation
 from numalign.model.quoting import quoted
 
-_SHOWN = 128
+_SHOWN = 1024
 """How much of a wrong value is shown, in characters: an answer has to stay small."""
 
 
