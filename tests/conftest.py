@@ -5,6 +5,10 @@ about the code. In CI they are the same in every run; elsewhere each run tries o
 
 A command that a test runs in its own process sets up the logs of that process. They are put back
 behind each test, so that the next one finds its lines where it looks.
+
+gRPC's asyncio side ends its thread when the last of its objects is collected, and waits for ever
+where a call of an earlier test was never finished. Tests leave such calls by killing what would
+have answered, so it is kept alive as long as the process, as it is in a service.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import os
 from collections.abc import Generator
 
 import pytest
+from grpc import aio
 from hypothesis import settings
 
 from numalign.telemetry import logs
@@ -22,6 +27,8 @@ from numalign.telemetry.lean_structlog import structlog
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+aio.init_grpc_aio()
 
 
 @pytest.hookimpl(wrapper=True)
