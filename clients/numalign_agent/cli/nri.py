@@ -17,6 +17,7 @@ from numalign.cli.options import config_option, examples
     )
 )
 @config_option
+@click.option("--node-name", help="Name of this node; the host's name by default.")
 @click.option(
     "--nri-socket",
     type=click.Path(path_type=Path),
@@ -39,6 +40,7 @@ from numalign.cli.options import config_option, examples
 @click.option("--address", help="host:port where metrics are served.")
 def nri(
     config: Path | None,
+    node_name: str | None,
     nri_socket: Path | None,
     index: str | None,
     owner: str | None,
@@ -57,6 +59,7 @@ def nri(
 
     section = (*IN_AGENT, "nri")
     given = {
+        (*IN_AGENT, "nodeName"): node_name,
         (*section, "socket"): None if nri_socket is None else str(nri_socket.absolute()),
         (*section, "index"): index,
         (*section, "owner"): owner,

@@ -16,6 +16,7 @@ _LAZY = {
     "admit": (f"{_COMMANDS}.admit:admit", "Ask whether pods may start, and what they get."),
     "release": (f"{_COMMANDS}.release:release", "Give back what pods hold."),
     "status": (f"{_COMMANDS}.status:status", "Show who is admitted and how the services stand."),
+    "ready": (f"{_COMMANDS}.ready:ready", "Say whether a service is ready, as a probe asks."),
     "machine": (f"{_COMMANDS}.machine:machine", "Draw the NUMA map of the machine."),
     "providers": (f"{_COMMANDS}.providers:providers", "List the hint providers."),
     "import": (
