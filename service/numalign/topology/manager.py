@@ -111,8 +111,14 @@ class TopologyManager:
             return await (self._resize if call.resize else self._add)(call, waited)
 
     async def release(self, pod_uid: PodUid) -> int:
-        """Give back everything that a pod holds; the revision after. NotFound if unknown."""
-        self._require_known(pod_uid)
+        """Give back everything that a pod holds; the revision after. NotFound if unknown.
+
+        An Admit that its caller has given up may be about to record the pod, so it counts as
+        unknown only once that Admit has ended.
+        """
+        if not self._is_known(pod_uid):
+            async with self._turnstile.turn():
+                self._require_known(pod_uid)
         await self.claims.unprepare(pod_uid)
         async with self._turnstile.turn():
             self._require_known(pod_uid)
@@ -245,8 +251,11 @@ class TopologyManager:
             response.resources.CopyFrom(record.resources)
         return response
 
+    def _is_known(self, pod_uid: PodUid) -> bool:
+        return pod_uid in self._settlement.strays or self._records.get(pod_uid) is not None
+
     def _require_known(self, pod_uid: PodUid) -> None:
-        if pod_uid not in self._settlement.strays:
+        if not self._is_known(pod_uid):
             self._records.require(pod_uid)
 
     async def _release(self, pod_uids: tuple[PodUid, ...]) -> int:

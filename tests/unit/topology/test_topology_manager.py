@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.integration.one_node import OneNode, opened
 
 from numalign.config.settings import Service
 from numalign.rpc.status import violations_of
+from numalign.topology.records import Admitted, Records
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import topology_pb2 as tm
 from numalign.v1 import topology_pb2_grpc as tm_grpc
@@ -36,6 +38,31 @@ async def test_asking_again_returns_the_record(tmp_path: Path) -> None:
         assert again.already_admitted
         assert list(again.allocations) == list(first.allocations)
         assert again.revision == first.revision
+
+
+async def test_a_release_waits_for_an_admit_that_was_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording, go_on = asyncio.Event(), asyncio.Event()
+    record = Records.admit
+
+    async def slowly(records: Records, admitted: Admitted) -> Admitted:
+        recording.set()
+        await go_on.wait()
+        return await record(records, admitted)
+
+    monkeypatch.setattr(Records, "admit", slowly)
+    async with opened(tmp_path) as node:
+        given_up = asyncio.ensure_future(admit(node, "a"))
+        await recording.wait()
+        given_up.cancel()
+        release = asyncio.ensure_future(node.admission.Release(ad.ReleaseRequest(pod_uid="a")))
+        done, _ = await asyncio.wait((release,), timeout=0.1)
+        assert not done
+        go_on.set()
+        await release
+        assert list((await node.listing()).admissions) == []
+        assert await node.faults() == []
 
 
 async def test_a_changed_spec_names_the_field(tmp_path: Path) -> None:
