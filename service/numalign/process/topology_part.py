@@ -9,9 +9,9 @@ from pathlib import Path
 from grpc import aio
 
 from numalign.config.settings import Service
-from numalign.errors import NumalignError
 from numalign.process.generation import Generation
 from numalign.process.part import Part
+from numalign.process.settle_loop import settle_whenever_needed
 from numalign.process.topology_changes import TopologyNode, deciding_parts
 from numalign.process.topology_context import TopologyContext
 from numalign.process.traced_stores import admission_store
@@ -20,7 +20,6 @@ from numalign.rpc.methods import Registration
 from numalign.rpc.timed_channel import TimedChannel
 from numalign.store.database import Database
 from numalign.store.node_facts import NodeFacts
-from numalign.telemetry.logs import get_logger
 from numalign.telemetry.metrics import Metrics
 from numalign.topology.construct import TopologyDecider
 from numalign.topology.hint_store import HintStore
@@ -44,7 +43,6 @@ HEALTH_NAME = "numalign.v1.TopologyManager"
 PROVIDER_ORDER = (Service.DEVICE, Service.CPU, Service.MEMORY)
 """The order in which built-in providers are asked (TM-18)."""
 
-_log = get_logger("topology")
 
 Connect = Callable[[Path], aio.Channel]
 """Opens a channel to a socket."""
@@ -126,7 +124,9 @@ async def topology_part(
 
     async def serving() -> None:
         registry.watch_all()
-        settling.add(asyncio.ensure_future(_settle_whenever_needed(manager, registry, settled)))
+        settling.add(
+            asyncio.ensure_future(settle_whenever_needed(manager.settle, registry, settled))
+        )
         settling.add(asyncio.ensure_future(manager.claims.follow()))
 
     async def ready() -> None:
@@ -172,23 +172,6 @@ def _shown_in(metrics: Metrics) -> Callable[[ProviderHandle], None]:
         gauge.labels(handle.name).set_function(lambda: float(not handle.last_error))
 
     return show
-
-
-async def _settle_whenever_needed(
-    manager: TopologyManager, registry: ProviderRegistry, settled: asyncio.Event
-) -> None:
-    """Bring record and books together as soon as a provider is there, not at the next pod.
-
-    `settled` is set once it has gone well with every provider that must not be ignored.
-    """
-    while True:
-        await registry.wait_stranger()
-        try:
-            await manager.settle()
-            settled.set()
-        except NumalignError as error:
-            # A provider that comes back says so, and then it is tried again.
-            _log.info("record and providers are not settled yet", error=str(error))
 
 
 def _handles(
