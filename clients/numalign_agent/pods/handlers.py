@@ -93,9 +93,11 @@ class PodHandlers:
 
     def is_skipped(self, pod: AgentPod) -> bool:
         """Whether Admission is not asked about a pod: it ends, or has ended (ADM-9)."""
-        work = self._workers.work(pod.uid)
-        ending = work is not None and work.end_requested
-        return ending or pod.is_terminal or pod.deletion_timestamp is not None
+        return self._is_ending(pod.uid) or pod.is_terminal or pod.deletion_timestamp is not None
+
+    def _is_ending(self, uid: str) -> bool:
+        work = self._workers.work(uid)
+        return work is not None and work.end_requested
 
     def _add(self, change: PodChange) -> None:
         to_ask = []
@@ -108,6 +110,9 @@ class PodHandlers:
             if row is not None and row.is_over and not pod.is_terminal:
                 self._add_ended(pod, rejected=row.is_rejected)
                 continue
+            if self._is_ending(pod.uid):
+                # Brought back before it was gone: housekeeping begins it anew (WRK-8).
+                self._workers.update(Update(UpdateKind.CREATE, pod))
             to_ask.append(pod.uid)
         self._admitter.add(to_ask)
 

@@ -16,7 +16,7 @@ from numalign_agent.pod import CONFIG_MIRROR, AgentPod
 from numalign_agent.pods.handlers import PodHandlers, Surroundings
 from numalign_agent.pods.manager import PodManager
 from numalign_agent.status.cache import StatusCache
-from numalign_agent.workers.work import PodWork, Update, UpdateKind, first_work
+from numalign_agent.workers.work import PodWork, Update, UpdateKind, accept, first_work
 
 DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 EVICTED = {"phase": "Failed", "reason": "Evicted"}
@@ -121,6 +121,14 @@ def test_a_batch_is_asked_about_in_order_of_creation(world: World) -> None:
 
     assert did == [("ask", "uid-static", "uid-old", "uid-young")]
     assert set(world.pods.pods) == {"uid-static", "uid-old", "uid-young"}
+
+
+def test_a_pod_that_is_brought_back_while_it_ends_is_begun_anew(world: World) -> None:
+    """WRK-8: its worker has to know, or it is never looked at again."""
+    back = world.with_worker(pod("web", source="file"))
+    world.working[back.uid] = accept(world.working[back.uid], Update(UpdateKind.KILL, back), 2.0)[0]
+
+    assert world.handle(Operation.ADD, back) == [("create", back.uid, ""), ("ask", back.uid)]
 
 
 def test_an_empty_batch_is_no_error(world: World) -> None:
