@@ -121,6 +121,12 @@ def test_how_a_run_that_cannot_be_ends(services: Services) -> None:
     )  # fmt: skip
     code, _, err = services.run("--cpus", "999", "--memory", "1Mi", "--", "true")
     assert (code, "rejected (" in err) == (125, True)
+    with services.start(*OWN, "--quiet", "--name", "first", "--", "sleep", "60") as first:
+        until(lambda: services.held() == ["first"])
+        code, _, err = services.run("--cpus", str(len(CPUS) - 1), "--memory", "1Mi", "--", "true")
+        first.terminate()
+        first.wait(timeout=60)
+    assert (code, "cpu is held by default/first/run (1)" in err) == (125, True)
     code, _, err = services.run("--device", "example.com/nic=2", "--", "true")
     assert (code, "example.com/nic: 2 asked for, 0 given" in err) == (125, True)
     assert services.held() == []

@@ -123,7 +123,8 @@ class Keeper:
         self._asked = True
         decision = await self._client.admit(document, owner=run.owner, explain="summary")
         if decision.verdict is not Verdict.ADMITTED:
-            raise Refused(f"{run.asked.command[0]}: {decision}", *filter(None, [decision.summary]))
+            why = [await self._with_names(decision.summary)] if decision.summary else []
+            raise Refused(f"{run.asked.command[0]}: {decision}", *why)
         lacking = devices_lacking(run.asked, decision)
         if lacking:
             raise Refused(*lacking)
@@ -146,6 +147,13 @@ class Keeper:
         start = await self._place(AgentPod(document), placement)
         await self._client.add_container(self._uid, CONTAINER, self._uid)
         return start, Belonging.begun(placement)
+
+    async def _with_names(self, text: str) -> str:
+        """The text with the pods that it mentions by name."""
+        from numalign.cli.tables.explanation import with_names  # noqa: PLC0415 - only when refused
+
+        listed = await self._client.admissions(timeout=self._run.timeout)
+        return with_names(text, {pod.pod_uid: f"{pod.namespace}/{pod.name}" for pod in listed.pods})
 
     async def _place(self, pod: AgentPod, placement: Placement) -> Start:
         place = await asyncio.to_thread(self._placer.place, pod, CONTAINER, self._uid, placement)
