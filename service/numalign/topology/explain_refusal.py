@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from numalign.model.ids import NumaId
 from numalign.model.pod import Pod
+from numalign.provider.values import ResourceFacts
 from numalign.topology.explain_merge import (
     MergeCause,
     MergeVerdict,
@@ -100,7 +101,9 @@ def _reason(view: ResourceView, found: Found, policy: Policy, mine: SamePod) -> 
     if facts.requested > sum(node.capacity - node.reserved for node in facts.nodes):
         return "that is more than this machine can ever give"
     if view.nowhere and facts.requested > sum(node.free for node in facts.nodes):
-        return "all nodes together have too little free" + _held_by_pod(found, mine)
+        return noted("all nodes together have too little free", _note_on_unheld(facts)) + (
+            _held_by_pod(found, mine)
+        )
     if view.nowhere:
         return noted("its provider finds no set of nodes for it", facts.note)
     if policy.alignment_guaranteed and fewest > 1:
@@ -109,15 +112,23 @@ def _reason(view: ResourceView, found: Found, policy: Policy, mine: SamePod) -> 
     if fewest == 1 and enough:
         return _though_free(enough, found, mine)
     if fewest == 1:
-        return "no single node can hold it now, though an empty one could" + _held_by_pod(
-            found, mine
-        )
+        now = "no single node can hold it now, though an empty one could"
+        return noted(now, _note_on_unheld(facts)) + _held_by_pod(found, mine)
     most = sorted((node.free for node in facts.nodes), reverse=True)[:fewest]
     if fewest and sum(most) < facts.requested:
         return f"no {fewest} nodes can hold it now, though {fewest} empty ones could" + (
             _held_by_pod(found, mine)
         )
     return noted("no set of nodes that it could have is preferred", facts.note)
+
+
+def _note_on_unheld(facts: ResourceFacts) -> str:
+    """The provider's note, where a node lacks something that nobody holds: it says why."""
+    for node in facts.nodes:
+        held = sum(holder.amount for holder in node.holders)
+        if node.free + held < node.capacity - node.reserved:
+            return facts.note
+    return ""
 
 
 def _though_free(enough: Sequence[int], found: Found, mine: SamePod) -> str:

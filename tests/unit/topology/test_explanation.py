@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from tests.unit.topology.explain_world import (
@@ -82,6 +83,13 @@ def clash() -> Explained:
     node = two_of_four()
     node.hold("z", 3, 1)
     return node.ask(pod("q", container(cpu=2, gpu=2, memory="1Gi")))
+
+
+def unhealthy() -> Explained:
+    well, ill = gpus(GPU, 2).devices
+    devices = StaticResource(resource=GPU, devices=(well, replace(ill, healthy=False)))
+    node = Node(machine(4, 4), "single-numa-node", reserved="0", devices=[devices])
+    return node.ask(pod("q", container(gpu=2)))
 
 
 def held_by_the_pod() -> Explained:
@@ -195,6 +203,16 @@ def memory_nowhere() -> Explained:
             "nodes for it, and single-numa-node takes one, so policy single-numa-node refuses it",
             "cpu of at most 4 on NUMA node 1; or policy restricted would accept {0,1}",
             id="too-large-for-the-policy",
+        ),
+        pytest.param(
+            unhealthy,
+            "app",
+            [GPU],
+            "example.com/gpu asked 2; NUMA node 0 has 1 free of 2: all nodes together have too "
+            "little free (1 device is unhealthy and cannot be taken), so policy single-numa-node "
+            "refuses it",
+            "example.com/gpu of at most 1 on NUMA node 0",
+            id="unhealthy",
         ),
         pytest.param(
             held_by_the_pod,
