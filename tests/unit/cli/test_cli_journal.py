@@ -90,6 +90,17 @@ def test_an_unknown_pod_is_an_error_that_says_how_far_back_it_goes(
     assert "Traceback" not in result.stderr
 
 
+def test_history_keeps_the_name_of_a_pod_on_one_line(scripted: Scripted, run: Run) -> None:
+    one = record()
+    one.name = "run-simulate-1048576"
+    scripted(
+        "admission",
+        ListDecisions=dc.ListDecisionsResponse(decisions=[one]),
+        ListAdmissions=ad.ListAdmissionsResponse(),
+    )
+    assert f"{one.namespace}/{one.name} " in run("history").stdout
+
+
 @pytest.mark.parametrize("command", [["explain", "web"], ["history"]])
 def test_no_service_is_named_with_the_way_out(run: Run, command: list[str]) -> None:
     result = run(*command)

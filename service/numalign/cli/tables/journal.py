@@ -19,6 +19,7 @@ from numalign.v1 import decisions_pb2 as dc
 from numalign.v1 import types_pb2 as pb
 
 _LONGEST_WHY = 100
+_LONGEST_UNBROKEN_POD = 40
 
 
 def decisions_table(
@@ -26,14 +27,18 @@ def decisions_table(
 ) -> Table:
     """A row for each decision; why is told in the first words of the explanation or message."""
     table = Table("no.", "time", "pod", "verdict", "reason", "times", "took", "why", box=None)
+    unbroken = {"no.", "time", "pod", "verdict", "times", "took"}
     for record in decisions:
+        pod = f"{record.namespace}/{record.name}"
+        if len(pod) > _LONGEST_UNBROKEN_POD:
+            unbroken.discard("pod")
         word, style = verdict_word(record.verdict)
         if record.operation == pb.OPERATION_RESIZE:
             word = f"resize {word}"
         table.add_row(
             str(record.number),
             time_text(record.last_time),
-            f"{record.namespace}/{record.name}",
+            pod,
             Text(word, style=style),
             record.reason or "-",
             str(record.times),
@@ -41,7 +46,7 @@ def decisions_table(
             with_names(short_why(record), names or {}),
         )
     for column in table.columns:
-        column.no_wrap = column.header in {"no.", "time", "verdict", "times", "took"}
+        column.no_wrap = column.header in unbroken
         column.overflow = "fold"
     return table
 
