@@ -118,6 +118,25 @@ def test_release_by_uid_and_by_manifest(run: Run, scripted: Scripted, tmp_path: 
     ]
 
 
+def test_release_by_name(run: Run, scripted: Scripted) -> None:
+    twice = [pb.AdmissionRecord(pod_uid=uid, namespace="shop", name="db") for uid in ("u3", "u4")]
+    service = scripted(
+        "admission",
+        ListAdmissions=ad.ListAdmissionsResponse(admissions=[RECORD, *twice]),
+        Release=ad.ReleaseResponse(revision=13),
+    )
+    result = run("release", "shop/web", "default/web", "shop/db")
+
+    assert result.exit_code == 1
+    assert result.stdout == "u1 released, revision 13\n"
+    assert result.stderr.splitlines() == [
+        "numalign: default/web: no pod of this name is admitted",
+        "numalign: shop/db: several pods have this name: u3, u4",
+    ]
+    released = [one for one in service.requests if isinstance(one, ad.ReleaseRequest)]
+    assert [one.pod_uid for one in released] == ["u1"]
+
+
 def test_release_of_a_pod_that_is_not_admitted(run: Run, scripted: Scripted) -> None:
     def answer(request: ad.ReleaseRequest, context: grpc.ServicerContext) -> ad.ReleaseResponse:
         if request.pod_uid == "u1":

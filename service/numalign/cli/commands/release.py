@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -17,34 +19,46 @@ from numalign.cli.output import emit
 from numalign.cli.verdicts import Exit
 from numalign.config.settings import Service
 from numalign.v1 import admission_pb2 as ad
-from numalign.v1.admission_pb2_grpc import AdmissionStub
+from numalign.v1 import admission_pb2_grpc as ad_grpc
+from numalign.v1 import types_pb2 as pb
 
 _MANIFESTS = (".yaml", ".yml", ".json")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Named:
+    """A pod as the command line names it: by its uid, or by `<namespace>/<name>`."""
+
+    uid: str = ""
+    name: str = ""
+
+
 @click.command(
     epilog=examples(
-        "numalign release 6f1c2f0e-3c53-4a38-9a0b-1f1f4b0d7c11", "numalign release pod.yaml"
+        "numalign release pod.yaml",
+        "numalign release default/web",
+        "numalign release 6f1c2f0e-3c53-4a38-9a0b-1f1f4b0d7c11",
     )
 )
-@click.argument("pods", nargs=-1, required=True, metavar="POD_UID|POD.yaml...")
+@click.argument("pods", nargs=-1, required=True, metavar="POD.yaml|NAMESPACE/NAME|POD_UID...")
 @reach_options
 @output_option
 def release(pods: tuple[str, ...]) -> None:
     """Give back everything that pods hold.
 
-    A pod is named by its uid, or by the manifest that it was admitted with.
+    A pod is named by the manifest that it was admitted with, by `<namespace>/<name>`, or by its
+    uid.
     """
-    uids = [uid for name in pods for uid in _uids(name)]
+    named = [one for text in pods for one in _named(text)]
     reach = current_reach()
     socket = sockets_of(reach)[Service.ADMISSION]
 
     async def ask() -> tuple[list[tuple[str, int]], list[str]]:
         released: list[tuple[str, int]] = []
-        failures: list[str] = []
         async with channel_to(socket) as channel:
-            stub = AdmissionStub(channel)
-            for uid in uids:
+            stub = ad_grpc.AdmissionStub(channel)
+            found, failures = await _found(stub, socket, named, reach.timeout)
+            for uid in found:
                 call = stub.Release(ad.ReleaseRequest(pod_uid=uid), timeout=reach.timeout)
                 try:
                     response = await answer(Service.ADMISSION, socket, call)
@@ -66,7 +80,31 @@ def release(pods: tuple[str, ...]) -> None:
         click.get_current_context().exit(Exit.ERROR)
 
 
-def _uids(name: str) -> list[str]:
-    if name == STDIN or name.endswith(_MANIFESTS) or Path(name).is_file():
-        return [pod.metadata.uid for pod in read_pods((name,))[0]]
-    return [name]
+async def _found(
+    stub: ad_grpc.AdmissionAsyncStub, socket: Path, named: Iterable[_Named], seconds: float
+) -> tuple[list[str], list[str]]:
+    """The uids of pods, and a line for each that is named and is not admitted."""
+    uids: list[str] = []
+    failures: list[str] = []
+    admitted: list[pb.AdmissionRecord] | None = None
+    for one in named:
+        if one.uid:
+            uids.append(one.uid)
+            continue
+        if admitted is None:
+            call = stub.ListAdmissions(ad.ListAdmissionsRequest(), timeout=seconds)
+            admitted = list((await answer(Service.ADMISSION, socket, call)).admissions)
+        of_name = [pod.pod_uid for pod in admitted if f"{pod.namespace}/{pod.name}" == one.name]
+        if len(of_name) == 1:
+            uids += of_name
+        elif of_name:
+            failures.append(f"{one.name}: several pods have this name: {', '.join(of_name)}")
+        else:
+            failures.append(f"{one.name}: no pod of this name is admitted")
+    return uids, failures
+
+
+def _named(text: str) -> list[_Named]:
+    if text == STDIN or text.endswith(_MANIFESTS) or Path(text).is_file():
+        return [_Named(uid=pod.metadata.uid) for pod in read_pods((text,))[0]]
+    return [_Named(name=text)] if "/" in text else [_Named(uid=text)]
