@@ -38,7 +38,7 @@ demo: $(READY) ## Admit a few pods on a made-up machine, and explain each decisi
 	$(Q)$(BIN)/numalign demo
 
 test: $(READY) ## Run all tests
-	$(Q)$(BIN)/python -m pytest -q -n $(JOBS) $(ARGS)
+	$(Q)$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal $(ARGS)
 
 lint: lint-python lint-layers lint-protos lint-text ## Run every check that is not a test
 
@@ -60,8 +60,8 @@ lint-protos: $(READY) ## Check the contract, its compatibility, and the generate
 lint-text: $(READY) ## Check spelling
 	$(Q)$(BIN)/codespell $(wildcard $(SPELLED))
 
-e2e: $(READY) ## Run real containers, Prometheus and a browser; needs root, and gets Debian packages
-	$(Q)$(BIN)/python -m pytest -q -m e2e tests/e2e tests/observability $(ARGS)
+e2e: $(READY) ## Run real containers, Prometheus, a browser and kubectl; needs root, and gets Debian packages
+	$(Q)$(BIN)/python -m pytest -q -m e2e tests/e2e tests/observability tests/deploy $(ARGS)
 
 e2e-vm: $(READY) ## Run real containers in a virtual machine with four NUMA nodes; five minutes
 	$(Q)$(BIN)/python -m pytest -q -m e2e tests/e2e/vm/check_containerd.py $(ARGS)
