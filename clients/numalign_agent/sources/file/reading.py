@@ -75,7 +75,7 @@ class ManifestFiles:
                 found[path] = self._read(path)
             except ManifestError as error:
                 problems[str(path)] = str(error)
-        self._replace(found, problems)
+        self._replace(found, {**problems, **_outdone(found)})
         return Reading(tuple(self._pods.values()))
 
     def _list_file(self) -> Reading:
@@ -127,6 +127,16 @@ class ManifestFiles:
         except OSError as error:
             raise ManifestError(_os_text("open", path, error)) from error
         return read_pod(data, Origin(self._node_name, str(path)))
+
+
+def _outdone(found: Mapping[Path, AgentPod]) -> dict[str, str]:
+    """Files whose pod does not count, because a later one has a pod of the same name."""
+    last = {_key(pod): path for path, pod in found.items()}
+    return {
+        str(path): f"pod {_key(pod)} is in {last[_key(pod)]} too, which counts instead"
+        for path, pod in found.items()
+        if last[_key(pod)] != path
+    }
 
 
 def _key(pod: AgentPod) -> str:

@@ -86,6 +86,20 @@ def test_a_mended_manifest_is_no_problem_any_more(tmp_path: Path) -> None:
     assert files.problems == {}
 
 
+def test_a_manifest_with_the_name_of_another_is_named(tmp_path: Path) -> None:
+    one, other = write(tmp_path / "a.yaml", "same"), write(tmp_path / "b.yaml", "same")
+    files = ManifestFiles(tmp_path, "n")
+
+    assert names(files.list().pods) == ["same-n"]
+    assert files.problems == {
+        str(one): f"pod default/same-n is in {other} too, which counts instead"
+    }
+
+    other.unlink()
+    assert names(files.list().pods) == ["same-n"]
+    assert files.problems == {}
+
+
 def test_a_name_that_another_file_took_away(tmp_path: Path) -> None:
     one, other = write(tmp_path / "a.yaml", "same"), write(tmp_path / "b.yaml", "same")
     files = ManifestFiles(tmp_path, "n")
