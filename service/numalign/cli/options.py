@@ -5,6 +5,7 @@ Both may stand before or after the command; the nearer one wins.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -67,12 +68,27 @@ class Reach:
         return self.socket is not None or self.config is not None
 
 
+class Seconds(click.FloatRange):
+    """A time that ends: neither `inf` nor `nan`."""
+
+    name = "seconds"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The seconds; a usage error for what is no number or not in the range."""
+        seconds: float = super().convert(value, param, ctx)
+        if not math.isfinite(seconds):
+            self.fail(f'"{value}" is no number of seconds', param, ctx)
+        return seconds
+
+
 def reach_options(command: F) -> F:
     """Add `--socket`, `--config` and `--timeout`; a command asks with `current_reach`."""
     for option in (
         click.option(
             "--timeout",
-            type=click.FloatRange(min=0, min_open=True),
+            type=Seconds(min=0, min_open=True),
             default=30.0,
             show_default=True,
             metavar="SECONDS",

@@ -75,6 +75,9 @@ def test_a_wrong_file(run: Run, place: Path, command: str, code: int, line: str)
     [
         "status --timeout 0",
         "status --timeout soon",
+        "status --timeout nan",
+        "admit x --timeout inf",
+        "top --interval nan",
         "status --socket=",
         "status --config=",
         "admit",

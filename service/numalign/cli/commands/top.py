@@ -14,6 +14,7 @@ from numalign.cli.calls import Unreachable, run, sockets_of
 from numalign.cli.failure import describe, say
 from numalign.cli.options import (
     Output,
+    Seconds,
     current_reach,
     examples,
     output_format,
@@ -31,7 +32,7 @@ from numalign.config.settings import Service
 @click.option("--once", is_flag=True, help="Draw it once, and end.")
 @click.option(
     "--interval",
-    type=click.FloatRange(min=0.1),
+    type=Seconds(min=0.1),
     default=2.0,
     show_default=True,
     metavar="SECONDS",
