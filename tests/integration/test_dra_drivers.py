@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 import signal
+import sys
+from asyncio.subprocess import PIPE
 from collections import Counter
 from collections.abc import Iterator
 
@@ -11,11 +15,13 @@ import pytest
 from grpc import StatusCode, aio
 from tests.integration.dra_world import (
     DRIVER,
+    ROOT,
     Place,
     claim,
     claiming_pod,
     fetched,
     place,
+    reached,
     running,
 )
 from tests.integration.plugin_world import end, until
@@ -64,6 +70,32 @@ async def test_a_pod_gets_what_its_driver_says(world: Place, version: str) -> No
     assert [(c.name, list(c.pod_uids)) for c in kept.claims] == [("c1", ["a"])]
     assert (list(after.claims), world.left()) == ([], [])
     assert world.done() == Counter({"prepared u1": 1, "unprepared u1": 1})
+
+
+async def test_the_sample_drivers_page_does_what_it_says(world: Place) -> None:
+    page = (ROOT / "clients" / "examples" / "dra-driver" / "README.md").read_text(encoding="utf-8")
+    (made,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (world.path("claims") / "default.one.json").write_text(made)
+    code = code.replace("/tmp/dra", str(world.root)).replace(
+        "/run/numalign", str(world.root / "run")
+    )
+
+    async def output() -> str:
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=PIPE)
+        return (await process.communicate())[0].decode()
+
+    world.config()
+    world.service(None)
+    async with reached(world) as agent:
+        before = await output()
+        world.driver()
+        await agent.registered()
+        after = await output()
+
+    assert f"DRA driver {DRIVER} is not registered" in before
+    assert after == f"['{DRIVER}/claim=claim-1-card-0']\n"
+    assert world.left() == []
 
 
 async def test_a_driver_that_comes_late_is_waited_for(world: Place) -> None:
