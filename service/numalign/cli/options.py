@@ -74,7 +74,7 @@ class Seconds(click.FloatRange):
     name = "seconds"
 
     def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+        self, value: float, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """The seconds; a usage error for what is no number or not in the range."""
         seconds: float = super().convert(value, param, ctx)
