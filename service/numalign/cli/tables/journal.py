@@ -19,34 +19,28 @@ from numalign.v1 import decisions_pb2 as dc
 from numalign.v1 import types_pb2 as pb
 
 _LONGEST_WHY = 100
-_LONGEST_UNBROKEN_POD = 40
 
 
 def decisions_table(
     decisions: Iterable[dc.DecisionRecord], names: Mapping[str, str] | None = None
 ) -> Table:
-    """A row for each decision; why is told in the first words of the explanation or message."""
-    table = Table("no.", "time", "pod", "verdict", "reason", "times", "took", "why", box=None)
-    unbroken = {"no.", "time", "pod", "verdict", "times", "took"}
+    """A row for each decision: the reason, and the first words of the explanation or message."""
+    table = Table("no.", "time", "pod", "verdict", "times", "took", "why", box=None)
     for record in decisions:
-        pod = f"{record.namespace}/{record.name}"
-        if len(pod) > _LONGEST_UNBROKEN_POD:
-            unbroken.discard("pod")
         word, style = verdict_word(record.verdict)
         if record.operation == pb.OPERATION_RESIZE:
             word = f"resize {word}"
         table.add_row(
             str(record.number),
             time_text(record.last_time),
-            pod,
+            f"{record.namespace}/{record.name}",
             Text(word, style=style),
-            record.reason or "-",
             str(record.times),
             took_text(record.took),
-            with_names(short_why(record), names or {}),
+            with_names(_reason_and_why(record), names or {}),
         )
     for column in table.columns:
-        column.no_wrap = column.header in unbroken
+        column.no_wrap = column.header in {"no.", "time", "verdict", "times", "took"}
         column.overflow = "fold"
     return table
 
@@ -89,6 +83,11 @@ def answer_of(record: dc.DecisionRecord) -> ad.AdmitResponse:
     if record.HasField("explanation"):
         answer.explanation.CopyFrom(record.explanation)
     return answer
+
+
+def _reason_and_why(record: dc.DecisionRecord) -> str:
+    why = short_why(record)
+    return f"{record.reason}: {why}" if record.reason else why
 
 
 def short_why(record: dc.DecisionRecord) -> str:
