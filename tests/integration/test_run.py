@@ -153,6 +153,7 @@ def test_without_services_it_says_so_at_once(tmp_path: Path) -> None:
         (["--device", "a/b=x", "--", "true"], "must be a whole number"),
         (["--device", "a/b=1", "--device", "a/b=2", "--", "true"], '"a/b" is given twice'),
         (["--cgroup-parent", "x", "--", "true"], "must be a group such as /numalign"),
+        (["--", ""], "its first word is empty"),
         ([], "Missing argument"),
     ],
 )

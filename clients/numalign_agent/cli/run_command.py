@@ -41,6 +41,14 @@ def _devices(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
     return devices
 
 
+def _named(
+    _ctx: click.Context, _parameter: click.Parameter, command: tuple[str, ...]
+) -> tuple[str, ...]:
+    if command and not command[0]:
+        raise click.BadParameter("its first word is empty")
+    return command
+
+
 def _parent(_: click.Context, __: click.Parameter, value: str | None) -> PurePosixPath | None:
     if value is None:
         return None
@@ -58,7 +66,14 @@ def _parent(_: click.Context, __: click.Parameter, value: str | None) -> PurePos
         "numalign run --cpus 1 --memory 1Gi --hugepages-2Mi 64Mi --enforce cgroup -- ./cache",
     ),
 )
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
+@click.argument(
+    "command",
+    nargs=-1,
+    required=True,
+    type=click.UNPROCESSED,
+    metavar="-- COMMAND...",
+    callback=_named,
+)
 @click.option(
     "--cpus",
     callback=_amount("cpu"),
