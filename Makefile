@@ -3,6 +3,7 @@
 #   PYTHON=...   the interpreter that .venv is made with (3.11 or newer)
 #   V=1          print the commands
 #   JOBS=...     processes that tests run in
+#   BUILDER=...  buildah or docker, which builds the image
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,6 +13,8 @@ SPELLED := README.md CHANGELOG.md Makefile docs service clients tests protos too
 TYPED := service tests $(patsubst %/,%,$(dir $(wildcard clients/*/__init__.py)))
 
 JOBS ?= 2
+IMAGE ?= numalign:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+BUILDER ?= $(firstword $(foreach p,buildah docker,$(if $(shell command -v $(p)),$(p))))
 V ?= 0
 ifeq ($(V),0)
 Q := @
@@ -27,7 +30,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint lint-python lint-layers lint-protos lint-text e2e e2e-vm fuzz soak crash bench \
-	protos release-protos lock clean
+	protos release-protos lock image clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -89,6 +92,19 @@ lock: $(READY) ## Renew requirements.lock from pyproject.toml; UPGRADE=1 takes n
 	$(Q)$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
 		--generate-hashes --custom-compile-command 'make lock' --quiet \
 		$(if $(UPGRADE),--upgrade) --output-file requirements.lock
+	$(Q)$(BIN)/uv pip compile pyproject.toml --extra agent --extra logind --universal \
+		--python-version 3.11 --constraint requirements.lock --no-annotate \
+		--generate-hashes --custom-compile-command 'make lock' --quiet \
+		$(if $(UPGRADE),--upgrade) --output-file deploy/docker/requirements.lock
+
+# Made anew each time, since a wheel that is left over would be installed as well.
+image: $(READY) ## Build the container image; IMAGE=..., IMAGE_FLAGS="--build-arg PIP_INDEX_URL=..."
+	$(if $(BUILDER),,$(error Neither buildah nor docker was found; name one with BUILDER=...))
+	$(Q)rm -rf dist/image && mkdir -p dist/image
+	$(Q)$(BIN)/python -m pip wheel $(PIP_QUIET) --no-deps --no-build-isolation -w dist/image .
+	$(Q)$(BIN)/cyclonedx-py requirements deploy/docker/requirements.lock --pyproject pyproject.toml \
+		--output-reproducible --of JSON -o dist/image/sbom.cdx.json
+	$(Q)$(BUILDER) build $(IMAGE_FLAGS) -t $(IMAGE) -f deploy/docker/Dockerfile .
 
 clean: ## Remove the environment and everything that tools left behind
 	$(Q)rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis \
