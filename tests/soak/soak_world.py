@@ -35,6 +35,9 @@ from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import hint_provider_pb2 as hp
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+DISK_MIB = 24
+"""The file system of the state: 8 MiB for a full journal of decisions, 16 for the databases."""
+
 OWNERS = ("kubelet", "batch")
 AGENTS_EACH = 2
 HEARING_SECONDS = 5.0
@@ -207,7 +210,7 @@ def _mount(disk: Path) -> bool:
     """Mount a file system hardly larger than the services need; false where that is not allowed."""
     if os.geteuid() != 0:
         return False
-    command = ["mount", "-t", "tmpfs", "-o", "size=16m,mode=0700", "tmpfs", str(disk)]
+    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m,mode=0700", "tmpfs", str(disk)]
     return subprocess.run(command, check=False, capture_output=True, timeout=30).returncode == 0
 
 
