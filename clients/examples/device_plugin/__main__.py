@@ -99,7 +99,8 @@ async def _serve_once(arguments: argparse.Namespace, stopping: asyncio.Event) ->
 
 async def _pause(stopping: asyncio.Event) -> None:
     try:
-        await asyncio.wait_for(stopping.wait(), _RETRY_SECONDS)
+        async with asyncio.timeout(_RETRY_SECONDS):
+            await stopping.wait()
     except TimeoutError:
         return
 

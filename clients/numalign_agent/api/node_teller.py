@@ -71,7 +71,8 @@ class NodeTeller:
                     self._backoff.succeeded()
                     self.told.set()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), wait)
+                async with asyncio.timeout(wait):
+                    await self._wake.wait()
 
 
 def read_node(node: Json) -> core_pb2.Node:

@@ -96,7 +96,8 @@ class ApiStatusSink:
             for uid in [uid for uid, wanted in self._wanted.items() if wanted.is_due]:
                 await self._send(uid)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), self._recheck_seconds)
+                async with asyncio.timeout(self._recheck_seconds):
+                    await self._wake.wait()
                 continue
             for uid, wanted in self._wanted.items():
                 wanted.is_due = wanted.is_due or self._is_worth_a_look(uid, wanted)

@@ -61,7 +61,8 @@ class PluginProbe:
     async def find(self) -> Found:
         """Who is there. Raises ProbeFailed."""
         try:
-            await asyncio.wait_for(self._channel.channel_ready(), DIAL_SECONDS)
+            async with asyncio.timeout(DIAL_SECONDS):
+                await self._channel.channel_ready()
             info = await self._stub.GetInfo(pr.InfoRequest(), timeout=INFO_SECONDS)
         except TimeoutError as error:
             raise ProbeFailed(f"nobody answers within {DIAL_SECONDS:.0f} s") from error

@@ -163,7 +163,8 @@ class Journal:
     async def _flush_soon(self) -> None:
         try:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._many.wait(), WRITTEN_AFTER_SECONDS)
+                async with asyncio.timeout(WRITTEN_AFTER_SECONDS):
+                    await self._many.wait()
         finally:
             self._flushing = None
         await self.flush()

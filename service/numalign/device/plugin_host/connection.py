@@ -73,7 +73,8 @@ class PluginConnection:
     async def open(self) -> PluginOptions:
         """Wait until the plugin answers; the calls it wants. Raises ConnectError (DEV-10)."""
         try:
-            await asyncio.wait_for(self._channel.channel_ready(), DIAL_SECONDS)
+            async with asyncio.timeout(DIAL_SECONDS):
+                await self._channel.channel_ready()
         except TimeoutError as error:
             raise ConnectError(texts.dial_failed("context deadline exceeded")) from error
         try:

@@ -183,3 +183,20 @@ async def test_an_event_that_is_not_taken_does_not_block_others(
     await until(lambda: len(fake.store.all("events")) == 1)
 
     assert fake.store.all("events")[0]["message"] == "taken"
+
+
+async def test_it_ends_although_a_status_comes_at_the_same_moment(
+    fake: FakeApiServer, answers: Answers, api: ApiServer
+) -> None:
+    sink = ApiStatusSink(api, "n", answers)
+    task = asyncio.create_task(sink.run())
+    sink.set_status(created(fake, answers), RUNNING)
+    await until(lambda: status(fake) == RUNNING)
+    await asyncio.sleep(0.05)
+
+    sink.set_status(created(fake, answers, "other"), RUNNING)
+    task.cancel()
+
+    async with asyncio.timeout(5):
+        await asyncio.gather(task, return_exceptions=True)
+    assert task.cancelled()
