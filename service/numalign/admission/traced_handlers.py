@@ -10,7 +10,7 @@ from dataclasses import replace
 from numalign.admission.chain.built_in import Chain
 from numalign.admission.chain.question import Answer, Handler, Question
 from numalign.telemetry import attributes
-from numalign.telemetry.tracing import Tracer
+from numalign.telemetry.spans import Tracer
 
 
 def traced_chain(chain: Chain, tracer: Tracer) -> Chain:

@@ -12,7 +12,7 @@ from numalign.process.control import ControlServicer, control_registration
 from numalign.process.part import Part
 from numalign.rpc.grpc_server import GrpcServer
 from numalign.rpc.server import ServiceServer
-from numalign.telemetry.tracing import Tracer
+from numalign.telemetry.spans import Tracer
 
 
 def service_servers(

@@ -20,8 +20,8 @@ from grpc import ChannelConnectivity, aio
 from numalign.rpc.deadline import within
 from numalign.rpc.local import LocalChannel, LocalServer
 from numalign.rpc.unary_call import UnaryCall
+from numalign.telemetry.spans import CallSpan, Tracer
 from numalign.telemetry.trace_context import current_trace
-from numalign.telemetry.tracing import CallSpan, Tracer
 
 MESSAGE_BYTES = 4 << 20
 """The largest message that is sent or received; a pod has at most 1 MiB."""

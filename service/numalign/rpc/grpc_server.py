@@ -21,7 +21,7 @@ from numalign.rpc.health import HealthServicer
 from numalign.rpc.methods import Registration, collect, to_handlers
 from numalign.rpc.reflection import LazyReflection
 from numalign.telemetry.logs import get_logger
-from numalign.telemetry.tracing import Tracer
+from numalign.telemetry.spans import Tracer
 
 _KEEPALIVE_SECONDS = 60
 _KEEPALIVE_ANSWER_SECONDS = 20

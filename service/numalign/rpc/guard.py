@@ -20,8 +20,8 @@ from numalign.rpc.deadline import current_deadline
 from numalign.rpc.methods import Behaviour, Method
 from numalign.rpc.status import is_expected, status_of, trailing_of, wants_a_human
 from numalign.telemetry.logs import get_logger
+from numalign.telemetry.spans import Tracer
 from numalign.telemetry.trace_context import TraceContext, current_trace, trace_of
-from numalign.telemetry.tracing import Tracer
 
 _log = get_logger("rpc")
 

@@ -22,7 +22,7 @@ from numalign.rpc.local_context import LocalContext
 from numalign.rpc.local_stream import LocalStream
 from numalign.rpc.local_unary import LocalUnaryCall
 from numalign.rpc.methods import Method, Registration, collect
-from numalign.telemetry.tracing import Tracer
+from numalign.telemetry.spans import Tracer
 
 
 class LocalServer:

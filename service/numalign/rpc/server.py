@@ -21,7 +21,7 @@ from numalign.rpc.methods import Registration
 from numalign.rpc.peers import PeerCheck, allowed_by
 from numalign.rpc.socket_file import claim, created_with, guard
 from numalign.telemetry.logs import get_logger
-from numalign.telemetry.tracing import Tracer
+from numalign.telemetry.spans import Tracer
 
 _ROOT = 0
 _OWNER_ONLY = 0o700

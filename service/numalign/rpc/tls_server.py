@@ -19,7 +19,7 @@ from numalign.errors import ConfigError
 from numalign.rpc.grpc_server import GrpcServer
 from numalign.rpc.methods import Registration
 from numalign.telemetry.logs import get_logger
-from numalign.telemetry.tracing import Tracer
+from numalign.telemetry.spans import Tracer
 
 _log = get_logger("rpc")
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from numalign.families.choices import some_choices
 from numalign.model.hint import FamilyList, HintList, ProviderHints, TopologyHint
 from numalign.model.numa_mask import nodes_of
-from numalign.telemetry.tracing import AttributeValue
+from numalign.telemetry.spans import AttributeValue
 
 ADMISSION_ID = "numalign.admission_id"
 AFFINITY = "numalign.affinity"

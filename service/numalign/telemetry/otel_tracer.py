@@ -30,13 +30,13 @@ from opentelemetry.trace import StatusCode as SpanStatus
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from numalign.errors import ConfigError
+from numalign.telemetry.spans import AttributeValue, InnerSpan
 from numalign.telemetry.trace_context import (
     TRACEPARENT,
     TRACESTATE,
     TraceContext,
     current_trace,
 )
-from numalign.telemetry.tracing import AttributeValue, InnerSpan
 
 _PROPAGATOR = TraceContextTextMapPropagator()
 _SERVER_FAULTS = frozenset(

@@ -18,7 +18,8 @@ from numalign.model.ids import PodUid
 from numalign.telemetry import attributes
 from numalign.telemetry.logs import get_logger
 from numalign.telemetry.metrics import Metrics
-from numalign.telemetry.tracing import AttributeValue, active_tracer
+from numalign.telemetry.spans import AttributeValue
+from numalign.telemetry.tracing import active_tracer
 from numalign.topology.decision import AdmitCall, Decision
 from numalign.topology.scope import ScopeResult
 from numalign.topology.servicer import AdmissionObserver

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from numalign.model.hint import ProviderHints, TopologyHint
 from numalign.telemetry import attributes
-from numalign.telemetry.tracing import AttributeValue, Tracer
+from numalign.telemetry.spans import AttributeValue, Tracer
 from numalign.topology.policy import Policy, Verdict
 from numalign.topology.scope import Scope
 from numalign.topology.scope_container import ContainerScope

@@ -12,7 +12,7 @@ from numalign.admission.chain.built_in import Chain
 from numalign.admission.chain.question import Answer, Handler, Question, deciding
 from numalign.admission.handlers.verdict import ADMITTED, Verdict, rejected
 from numalign.admission.traced_handlers import traced_chain
-from numalign.telemetry.tracing import Tracer
+from numalign.telemetry.spans import Tracer
 
 QUESTION = cast("Question", None)
 

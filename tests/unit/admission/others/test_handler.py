@@ -21,7 +21,8 @@ from numalign.model.feature_gates import FeatureGates
 from numalign.rpc.channel import open_channel
 from numalign.telemetry import own_metrics
 from numalign.telemetry.metrics import Metrics
-from numalign.telemetry.tracing import Tracer, use_tracer
+from numalign.telemetry.spans import Tracer
+from numalign.telemetry.tracing import use_tracer
 from numalign.v1 import admit_handler_pb2 as ah
 
 Answering = Callable[[bytes, Any], Awaitable[bytes]]
