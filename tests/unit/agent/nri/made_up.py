@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
 from typing import Any
+
+import pytest
 
 from numalign.kube.nri.v1alpha1 import api_pb2 as nri
 from numalign.model.cpu_set import NO_CPUS, CpuSet
@@ -34,6 +36,7 @@ from numalign_agent.nri.pod_specs.port import FirstOf, PodDocument, Wanted
 from numalign_agent.nri.reporter import Reporter
 from numalign_agent.nri.runtime_events import RuntimeEvents
 from numalign_agent.nri.settings import NriSettings
+from numalign_agent.nri.wire.errors import CallFailed
 from numalign_agent.pod import AgentPod
 
 OWNER = "default"
@@ -316,3 +319,25 @@ class World:
                 if float(count):
                     found[name.split('"')[1]] = float(count)
         return found
+
+
+def with_devices(world: World, **edits: Any) -> None:
+    """Have Admission answer with what device plugins want in the container."""
+    world.admission.devices = frozenset({"app"})
+    for name, value in edits.items():
+        field = getattr(world.admission.edits, name)
+        if isinstance(value, dict):
+            field.update(value)
+        else:
+            for item in value:
+                if isinstance(item, str):
+                    field.append(item)
+                else:
+                    field.add(**item)
+
+
+async def refusal(call: Awaitable[object]) -> CallFailed:
+    """What a call failed with."""
+    with pytest.raises(CallFailed) as caught:
+        await call
+    return caught.value

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
 from grpc import StatusCode
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tests.unit.agent.nri.made_up import (
     GUARANTEED,
     World,
     container_message,
     pod_message,
     record,
+    refusal,
 )
 
 from numalign.kube.nri.v1alpha1 import api_pb2 as nri
@@ -24,7 +22,6 @@ from numalign_agent.nri.admission import Decision, NoAnswer, Verdict
 from numalign_agent.nri.known import Refusal
 from numalign_agent.nri.plan.refusals import OnReject
 from numalign_agent.nri.plan.standing import Standing
-from numalign_agent.nri.wire.errors import CallFailed
 
 REFUSED = Decision(Verdict.REJECTED, refusal=Refusal("TopologyAffinityError", "no room"))
 DEFERRED = Decision(Verdict.DEFERRED, refusal=Refusal("DevicesNotReady", "wait"))
@@ -38,12 +35,6 @@ def place(response: nri.CreateContainerResponse) -> tuple[str, str, int]:
 
 def moves(response: Any) -> dict[str, str]:
     return {u.container_id: u.linux.resources.cpu.cpus for u in response.update}
-
-
-async def refusal(call: Any) -> CallFailed:
-    with pytest.raises(CallFailed) as caught:
-        await call
-    return caught.value
 
 
 async def test_an_exclusive_container_gets_its_cpus_and_others_leave_them() -> None:
@@ -356,97 +347,6 @@ async def test_hugepages_are_limited_to_what_was_given() -> None:
     ]
 
 
-def with_devices(world: World, **edits: Any) -> None:
-    world.admission.devices = frozenset({"app"})
-    for name, value in edits.items():
-        field = getattr(world.admission.edits, name)
-        if isinstance(value, dict):
-            field.update(value)
-        else:
-            for item in value:
-                if isinstance(item, str):
-                    field.append(item)
-                else:
-                    field.add(**item)
-
-
-async def test_devices_are_handed_out_in_host_mode() -> None:
-    world = World(inject_devices=True)
-    null = {"container_path": "/dev/x", "host_path": "/dev/null", "permissions": "rw"}
-    mount = {"container_path": "/lib/x", "host_path": "/opt/x", "read_only": True}
-    with_devices(
-        world, envs={"A": "1"}, annotations={"b": "2"}, device_nodes=[null], mounts=[mount]
-    )
-    await world.run("a", 1)
-    adjust = (await world.create("a")).adjust
-    (device,) = adjust.linux.devices
-
-    assert [(e.key, e.value) for e in adjust.env] == [("A", "1")]
-    assert dict(adjust.annotations) == {"b": "2"}
-    assert (device.path, device.type, device.major, device.minor) == ("/dev/x", "c", 1, 3)
-    assert device.file_mode.value & 0o666
-    assert [(m.destination, m.source, m.type, list(m.options)) for m in adjust.mounts] == [
-        ("/lib/x", "/opt/x", "bind", ["rbind", "rprivate", "ro"])
-    ]
-
-
-async def test_elsewhere_devices_are_left_to_whoever_has_them() -> None:
-    world = World()
-    with_devices(world, envs={"A": "1"})
-    await world.run("a", 1)
-
-    assert not (await world.create("a")).adjust.env
-
-
-@pytest.mark.parametrize(
-    ("host_path", "why"),
-    [
-        pytest.param("/dev/nothing-of-this-name", "No such file or directory", id="missing"),
-        pytest.param("/etc/hostname", "is no device node", id="a-file"),
-    ],
-)
-async def test_a_device_that_is_none(host_path: str, why: str) -> None:
-    world = World(inject_devices=True)
-    with_devices(world, device_nodes=[{"container_path": "/dev/x", "host_path": host_path}])
-    await world.run("a", 1)
-    failed = await refusal(world.create("a"))
-
-    assert failed.message == f"container app: device {host_path}: {why}"
-
-
-@pytest.mark.parametrize(
-    ("version", "handed_on"), [pytest.param("1.7.24", False), pytest.param("2.1.0", True)]
-)
-async def test_cdi_needs_a_runtime_that_takes_it(version: str, handed_on: bool) -> None:
-    world = World(inject_devices=True)
-    world.placing.runtime_is("containerd", version)
-    with_devices(world, cdi_devices=["vendor.com/x=1"])
-    await world.run("a", 1)
-    if handed_on:
-        adjust = (await world.create("a")).adjust
-        assert [device.name for device in adjust.CDI_devices] == ["vendor.com/x=1"]
-    else:
-        failed = await refusal(world.create("a"))
-        assert "vendor.com/x=1, which containerd 1.7.24 does not take" in failed.message
-
-
-async def test_a_container_does_not_start_without_its_devices() -> None:
-    """What takes longer than the runtime waits goes on, and the next try finds it done."""
-    world = World(inject_devices=True, request_timeout=0.1)
-    with_devices(world, envs={"A": "1"})
-    await world.run("a", 1)
-    world.admission.preparing = 0.3
-    failed = await refusal(world.create("a"))
-    await asyncio.sleep(0.3)
-    world.admission.preparing = 60
-    response = await world.create("a")
-    await world.placing.close()
-
-    assert failed.code is StatusCode.UNAVAILABLE
-    assert failed.message == "devices of container app are not ready: they are being made ready"
-    assert response.adjust.env[0].key == "A"
-
-
 async def test_who_ran_unpinned_is_told_of_at_the_first_sight() -> None:
     world = World()
     world.books.recorded("uid-own", record(app="3"))
@@ -460,66 +360,3 @@ async def test_who_ran_unpinned_is_told_of_at_the_first_sight() -> None:
         "own-app-0": "3",
     }
     assert "unpinned_containers_total 2.0" in world.metrics.text()
-
-
-STEPS = st.lists(
-    st.tuples(st.sampled_from(["run", "create", "stop", "end"]), st.integers(0, 5)),
-    max_size=40,
-)
-
-
-@settings(max_examples=60, deadline=None)
-@given(STEPS, st.lists(st.integers(0, 2), min_size=6, max_size=6))
-def test_exclusive_cpus_are_nobody_elses_whatever_happens(
-    steps: list[tuple[str, int]], sizes: list[int]
-) -> None:
-    """A made-up kernel does what the runtime would be told, in its order; it is looked at after."""
-    asyncio.run(play(steps, sizes))
-
-
-async def play(steps: list[tuple[str, int]], sizes: list[int]) -> None:
-    world = World()
-    kernel: dict[str, CpuSet] = {}
-    exclusive: set[str] = set()
-    up: set[int] = set()
-
-    def apply(updates: Any) -> None:
-        for update in updates:
-            if update.container_id in kernel:
-                kernel[update.container_id] = CpuSet.parse(update.linux.resources.cpu.cpus)
-
-    for step, number in steps:
-        pod, name = f"p{number}", f"p{number}-app-0"
-        if step == "run" and number not in up:
-            try:
-                await world.run(pod, sizes[number])
-                up.add(number)
-            except CallFailed:
-                await world.end(pod)
-        elif step == "create" and number in up and name not in kernel:
-            response = await world.create(pod)
-            apply(response.update)
-            kernel[name] = CpuSet.parse(response.adjust.linux.resources.cpu.cpus)
-            if sizes[number]:
-                exclusive.add(name)
-        elif step == "stop" and name in kernel:
-            del kernel[name]
-            exclusive.discard(name)
-            apply((await world.events.stop_container(container_message(pod))).update)
-        elif step == "end" and number in up:
-            kernel.pop(name, None)
-            exclusive.discard(name)
-            up.discard(number)
-            await world.end(pod)
-        for own in exclusive:
-            assert len(kernel[own]) == sizes[int(own[1])]
-            for other, cpus in kernel.items():
-                assert other == own or cpus.isdisjoint(kernel[own]), (step, own, other)
-
-
-async def test_a_missing_host_root_is_looked_below(tmp_path: Path) -> None:
-    world = World(inject_devices=True, host_root=tmp_path)
-    with_devices(world, device_nodes=[{"container_path": "/dev/x", "host_path": "/dev/null"}])
-    await world.run("a", 1)
-
-    assert "device /dev/null" in (await refusal(world.create("a"))).message
