@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from numalign.provider.engine import Preparation
 from numalign.provider.values import ContainerEdits, DeviceNode, Mount
 
 T = TypeVar("T")
@@ -50,6 +51,20 @@ def merged(answers: Mapping[str, ContainerEdits]) -> MergedEdits:
             cdi_devices=tuple(cdi_devices),
         ),
         tuple(conflicts),
+    )
+
+
+def preparation(answers: Mapping[str, ContainerEdits], *, late: bool, unready: bool) -> Preparation:
+    """What the container gets from the plugins that answered; without any, nothing is set.
+
+    `late`: it was given devices only now. `unready`: they have yet to be made ready.
+    """
+    wanted = merged(answers)
+    return Preparation(
+        edits=wanted.edits if answers else None,
+        conflicts=wanted.conflicts,
+        newly_allocated=late,
+        unready=unready,
     )
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from numalign.device import container_edits, facts, freeing, reuse, state_codec
+from numalign.device import facts, freeing, reuse, state_codec
 from numalign.device.allocating import ContainerAllocation, Outcome, is_unsealed, seal
 from numalign.device.awaiting import refuse_awaited
 from numalign.device.catalogue import catalogue
+from numalign.device.container_edits import preparation
 from numalign.device.errors import ContainerNotPrepared
 from numalign.device.health import UnhealthyDevice, unhealthy_devices
 from numalign.device.hints import HintQuestion, hints
@@ -327,12 +328,9 @@ class DeviceEngine:
             raise ContainerNotPrepared(outcome.failure)
         state = outcome.state
         late = state.container(pod.uid, container.name).keys() != before.keys()
-        answered = answers(state, pod.uid, container.name)
-        wanted = container_edits.merged(answered)
-        return state, Preparation(
-            edits=wanted.edits if answered else None,
-            conflicts=wanted.conflicts,
-            newly_allocated=late,
+        return state, preparation(
+            answers(state, pod.uid, container.name),
+            late=late,
             unready=late and self._strategies.ready_after_allocation,
         )
 
