@@ -35,11 +35,13 @@ async def soak(
     per_round: int = ADMISSIONS_A_ROUND,
     seconds: float = 3600.0,
     only: Collection[str] = (*KILLS, *OTHERS),
+    rounds: int = 1,
 ) -> Figures:
     """Load and break a node until so many admissions were answered, or for so long.
 
-    `only` names the faults to choose from, at least one that kills and one that does not. Ends
-    early when something is wrong: what comes after it would tell nothing new.
+    `only` names the faults to choose from, at least one that kills and one that does not. Never
+    fewer `rounds` than told, however many admissions the first of them let through. Ends early
+    when something is wrong: what comes after it would tell nothing new.
     """
     figures = Figures(seed)
     choose = random.Random(f"{seed}-faults")
@@ -47,7 +49,10 @@ async def soak(
     warm: dict[str, int] = {}
     async with open_soak_world(seed) as world:
         figures.left_out = left_out(world)
-        while (done := _done(figures, admissions, started, seconds)) < 1 and not figures.faults:
+        while not figures.faults:
+            done = _done(figures, admissions, started, seconds)
+            if done >= 1 and figures.judged >= rounds and warm:
+                break
             kills = done < KILLING_SHARE and figures.judged % 2 == 0
             name = _next(only, KILLS if kills else OTHERS, figures, choose)
             try:
