@@ -46,6 +46,7 @@ class Journal:
         self._unwritten: set[str] = set()
         self._gone: set[str] = set()
         self._entries: deque[Entry] = deque()
+        self._writing: asyncio.Future[None] | None = None
         self._wanted = asyncio.Event()
         self._failing = False
         self._problems = store.problems()
@@ -175,6 +176,13 @@ class Journal:
         self._unwritten.clear()
         self._gone.clear()
         self._entries.clear()
+        self._writing = asyncio.ensure_future(self._carry_out(rows, gone, entries))
+        # Whoever waits may be cancelled; a write that still queues would then never be made.
+        await asyncio.shield(self._writing)
+
+    async def _carry_out(
+        self, rows: Sequence[PodRow], gone: set[str], entries: Sequence[Entry]
+    ) -> None:
         loop = asyncio.get_running_loop()
         try:
             await loop.run_in_executor(

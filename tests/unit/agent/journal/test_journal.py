@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -87,6 +88,22 @@ async def test_the_oldest_entries_go(tmp_path: Path) -> None:
         assert [entry.reason for entry in store.entries(100)] == [f"R{n}" for n in range(7, 12)]
         assert [entry.reason for entry in store.entries(2)] == ["R10", "R11"]
         assert store.entries(100, pod="default/other") == []
+
+
+async def test_a_write_that_queues_is_made_although_its_caller_ends(tmp_path: Path) -> None:
+    async with journal_in(tmp_path) as journal:
+        go_on = threading.Event()
+        journal._writer.submit(go_on.wait)
+        journal.event(pod("a"), EventType.NORMAL, "R", "")
+        deciding = asyncio.create_task(journal.decided(pod("b"), "admitted"))
+        await asyncio.sleep(0.01)
+        deciding.cancel()
+        await asyncio.gather(deciding, return_exceptions=True)
+        go_on.set()
+
+    with reading(tmp_path) as store:
+        assert [entry.pod for entry in store.entries(10)] == ["default/a", "default/b"]
+        assert [row.name for row in store.pods()] == ["b"]
 
 
 _WRITE_AND_DIE = """
