@@ -170,7 +170,8 @@ class Journal:
         await self.flush()
 
     async def _records(self) -> dict[int, dc.DecisionRecord]:
-        await self.flush()
+        # A caller that hangs up must not take what was about to be written with it.
+        await asyncio.shield(asyncio.ensure_future(self.flush()))
         async with self._files:
             try:
                 return merged(await asyncio.to_thread(self._segments.read))

@@ -91,6 +91,25 @@ async def test_who_decided_explains_it(tmp_path: Path) -> None:
     await journal.close()
 
 
+async def test_a_reader_that_hangs_up_takes_nothing_with_it(tmp_path: Path) -> None:
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slowly(uids: Sequence[str]) -> Explanations:
+        asked.set()
+        await go_on.wait()
+        return await explained(uids)
+
+    journal = Journal(Segments(tmp_path, SIZE), slowly, Dropped())
+    journal.note(decision("a", pb.VERDICT_ADMITTED))
+    reading = asyncio.create_task(names(journal))
+    await asked.wait()
+    reading.cancel()
+    await asyncio.gather(reading, return_exceptions=True)
+    go_on.set()
+    assert await names(journal) == ["a"]
+    await journal.close()
+
+
 @pytest.mark.parametrize("written_between", [False, True])
 async def test_the_same_answer_again_is_counted(tmp_path: Path, written_between: bool) -> None:
     journal = open_journal(tmp_path)
