@@ -77,10 +77,11 @@ EXAMPLES = tuple(examples_of(CLI_PAGE))
 
 
 def normal(text: str, directory: Path) -> list[str]:
-    """The lines without what differs from run to run: places, widths, times, processes."""
+    """The lines without what differs from run to run, such as places, times and revisions."""
     text = text.replace(str(directory / "run"), "/run/numalign")
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "TIME", text)
     text = re.sub(r"\d+(\.\d+)? ms", "N ms", text)
+    text = re.sub(r"revision \d+", "revision N", text)
     text = re.sub(r" up +\d+ +\S+ +safe", " up PID VERSION safe", text)
     return [re.sub(r"  +", "  ", line).rstrip() for line in text.strip("\n").splitlines()]
 

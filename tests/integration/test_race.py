@@ -20,6 +20,7 @@ from tests.integration.books import held_by
 from tests.integration.node_document import pod
 from tests.integration.one_node import PROVIDERS, OneNode, opened
 
+from numalign.model.revision import same_record
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
 
@@ -107,10 +108,11 @@ async def call(node: OneNode, act: Act, history: History) -> None:
             await node.restart_provider(PROVIDERS[act.number % len(PROVIDERS)])
         case "reconcile":
             revision = (await node.listing()).revision
+            behind = revision - act.behind
             request = ad.ReconcileRequest(
                 owner=act.owner,
                 active_pod_uids=[act.uid],
-                as_of_revision=max(0, revision - act.behind),
+                as_of_revision=behind if same_record(behind, revision) else 0,
                 sources_ready=act.ready,
             )
             history.reconciled.append((request, await stub.Reconcile(request, timeout=20)))

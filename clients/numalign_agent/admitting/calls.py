@@ -11,6 +11,7 @@ from pathlib import Path
 
 from numalign.kube.core.v1 import core_pb2
 from numalign.kube.pod_json import pod_from_json
+from numalign.model.revision import latest
 from numalign.rpc.channel import open_channel
 from numalign.telemetry.attributes import pod_attributes
 from numalign.telemetry.tracing import active_tracer, span
@@ -188,4 +189,4 @@ class AdmissionCalls:
             return await ask()
 
     def _saw(self, revision: int) -> None:
-        self.revision = max(self.revision, revision)
+        self.revision = latest(self.revision, revision)

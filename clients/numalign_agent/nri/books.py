@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from numalign.model.cpu_set import CpuSet
+from numalign.model.revision import is_after
 from numalign_agent.nri.heard import Heard
 from numalign_agent.nri.known import (
     Idle,
@@ -179,13 +180,13 @@ class Books:
     def recorded(self, pod_uid: str, record: Record) -> None:
         """A pod is admitted, or what it holds has changed. Older news than known is passed over."""
         known = self._records.get(pod_uid)
-        if known is None or known.revision <= record.revision:
+        if known is None or not is_after(known.revision, record.revision):
             self._records[pod_uid] = record
 
     def released(self, pod_uid: str, revision: int) -> None:
         """A pod is not admitted any more, at a revision."""
         known = self._records.get(pod_uid)
-        if known is not None and known.revision <= revision:
+        if known is not None and not is_after(known.revision, revision):
             del self._records[pod_uid]
 
     def not_recorded(self, pod_uid: str) -> None:

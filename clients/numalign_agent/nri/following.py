@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from numalign.model.cpu_set import CpuSet
+from numalign.model.revision import same_record
 from numalign.telemetry.logs import get_logger
 from numalign_agent.nri.admission import Admission, record_of
 from numalign_agent.nri.books import Books
@@ -32,7 +33,9 @@ class Following:
     async def run(self) -> None:
         """Follow; interruptions are bridged by the client."""
         async for event in self._admission.changes():
-            if event.revision < self.revision:
+            if event.revision < self.revision or (
+                self.revision and not same_record(event.revision, self.revision)
+            ):
                 self._books.admission_started_over()
             self.revision = event.revision
             match event.WhichOneof("event"):

@@ -32,6 +32,7 @@ from numalign.dra.values import (
 )
 from numalign.errors import StateError
 from numalign.model.ids import PodUid
+from numalign.model.revision import is_after
 from numalign.telemetry.logs import get_logger
 
 _log = get_logger("dra")
@@ -113,7 +114,7 @@ class ClaimManager:
                 used = changes.used_by(self._book.claims, pod_uid)
                 if set(used) <= set(keys):
                     revisions = [self._book.claims[key].pods[pod_uid] for key in used]
-                    if as_of is None or all(revision <= as_of for revision in revisions):
+                    if as_of is None or not any(is_after(r, as_of) for r in revisions):
                         await self._give_back(pod_uid)
                     return
             # It has come to use another one, which may be worked on by somebody else.

@@ -11,6 +11,7 @@ from grpc import aio
 from numalign.config.settings import Service
 from numalign.process.generation import Generation
 from numalign.process.part import Part
+from numalign.process.record_number import new_record
 from numalign.process.settle_loop import settle_whenever_needed
 from numalign.process.topology_changes import TopologyNode, deciding_parts
 from numalign.process.topology_context import TopologyContext
@@ -61,7 +62,7 @@ async def topology_part(
     """
     settings, strategies = context.settings, context.strategies.topology
     store = admission_store(database)
-    records = Records(store, await store.load_all(), settings.history_length)
+    records = Records(store, await store.begin(new_record()), settings.history_length)
     hints = HintStore()
     if strategies.trusts_record:
         restore_hints(hints, records)

@@ -61,6 +61,19 @@ class AdmissionStore:
         """Every row, and the last revision given (0: none yet)."""
         return await self._database.read(_load_all)
 
+    async def begin(self, revision: int) -> StoredAdmissions:
+        """Everything; where no change was ever recorded, the record begins at `revision`."""
+
+        def work(connection: sqlite3.Connection) -> StoredAdmissions:
+            connection.execute(
+                "INSERT INTO counters(name, value) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                (_REVISION, revision),
+            )
+            return _load_all(connection)
+
+        found = await self.load_all()
+        return found if found.revision else await self._database.write(work, synced=False)
+
     async def commit(self, row: AdmissionRow, *, synced: bool = True) -> int:
         """Record an admitted pod, or what it has now after a resize; returns the revision.
 

@@ -22,6 +22,7 @@ from itertools import takewhile
 
 from numalign.errors import FieldViolation, InvalidInput, NotFound, RevisionTooOld
 from numalign.model.ids import AdmissionId, PodUid
+from numalign.model.revision import same_record
 from numalign.store.admission_store import (
     AdmissionRow,
     AdmissionStore,
@@ -122,7 +123,18 @@ class Records:
         return admitted
 
     def require_past(self, field: str, revision: int) -> None:
-        """Raise InvalidInput, naming the field, where nobody can have seen `revision` here."""
+        """Raise InvalidInput, naming the field, where nobody can have seen `revision` here.
+
+        0, which is before everything, can always be.
+        """
+        if revision and not same_record(revision, self._revision):
+            raise InvalidInput(
+                FieldViolation(
+                    field,
+                    f"{revision} is of another record of admitted pods, which was lost; the node "
+                    f"is at {self._revision}: take the revision of ListAdmissions",
+                )
+            )
         if revision > self._revision:
             raise InvalidInput(
                 FieldViolation(
@@ -244,6 +256,11 @@ class Records:
         return events
 
     def _after(self, revision: int) -> list[Change]:
+        if not same_record(revision, self._revision):
+            raise RevisionTooOld(
+                f"from_revision: {revision} is of another record of admitted pods, which was lost; "
+                f"the node is at {self._revision}; start again from 0"
+            )
         if revision > self._revision:
             raise RevisionTooOld(
                 f"from_revision: {revision} is in the future; the node is at {self._revision}"

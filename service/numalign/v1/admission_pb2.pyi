@@ -347,7 +347,7 @@ class ReconcileRequest(_message.Message):
     """The caller's domain; pods of other owners are not touched."""
     as_of_revision: _builtins.int
     """The revision up to which the caller's view goes: pods admitted later are not touched. One that
-    the node has not come to is INVALID_ARGUMENT.
+    the node has not come to, or of a record that was lost, is INVALID_ARGUMENT.
     """
     sources_ready: _builtins.bool
     """Whether every source of pods has reported; nothing is released while it is false."""

@@ -194,7 +194,7 @@ class AdmissionServicer:
 
     def WatchAssignments(self, request, context):
         """Streams what is admitted now, a SYNCED marker, then every change. OUT_OF_RANGE when
-        from_revision is older than the history kept: start again from 0.
+        from_revision is older than the history kept, or of a record that was lost: start again from 0.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -64,7 +64,7 @@ class AdmissionStub:
     """Lists the pods that are admitted."""
     WatchAssignments: _grpc.UnaryStreamMultiCallable[_admission_pb2.WatchAssignmentsRequest, _admission_pb2.WatchAssignmentsResponse]
     """Streams what is admitted now, a SYNCED marker, then every change. OUT_OF_RANGE when
-    from_revision is older than the history kept: start again from 0.
+    from_revision is older than the history kept, or of a record that was lost: start again from 0.
     """
     GetNodeResources: _grpc.UnaryUnaryMultiCallable[_admission_pb2.GetNodeResourcesRequest, _admission_pb2.GetNodeResourcesResponse]
     """Says what the node has, and what of it is free."""
@@ -118,7 +118,7 @@ class AdmissionAsyncStub(AdmissionStub):
     """Lists the pods that are admitted."""
     WatchAssignments: _aio.UnaryStreamMultiCallable[_admission_pb2.WatchAssignmentsRequest, _admission_pb2.WatchAssignmentsResponse]  # type: ignore[assignment]
     """Streams what is admitted now, a SYNCED marker, then every change. OUT_OF_RANGE when
-    from_revision is older than the history kept: start again from 0.
+    from_revision is older than the history kept, or of a record that was lost: start again from 0.
     """
     GetNodeResources: _aio.UnaryUnaryMultiCallable[_admission_pb2.GetNodeResourcesRequest, _admission_pb2.GetNodeResourcesResponse]  # type: ignore[assignment]
     """Says what the node has, and what of it is free."""
@@ -229,7 +229,7 @@ class AdmissionServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_admission_pb2.WatchAssignmentsResponse], _abc.AsyncIterator[_admission_pb2.WatchAssignmentsResponse]]:
         """Streams what is admitted now, a SYNCED marker, then every change. OUT_OF_RANGE when
-        from_revision is older than the history kept: start again from 0.
+        from_revision is older than the history kept, or of a record that was lost: start again from 0.
         """
 
     @_abc_1.abstractmethod

@@ -32,7 +32,8 @@ class NodeResources(_message.Message):
     DEVICES_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """The node's revision: grows with every pod that is admitted, changed or released. Other
-    changes, such as a device that became unhealthy, show under the same revision.
+    changes, such as a device that became unhealthy, show under the same revision. A record of
+    admitted pods that begins anew counts from a number drawn at random.
     """
     @_builtins.property
     def cpus(self) -> Global___NodeCpus:

@@ -280,3 +280,29 @@ async def test_what_is_reported_is_counted(tmp_path: Path) -> None:
 
     assert 'numalign_state_reports{service="topology"} 1.0' in text
     assert 'numalign_state_reports{service="cpu"} 0.0' in text
+
+
+async def test_a_revision_from_before_the_loss_is_refused(tmp_path: Path) -> None:
+    where = config(tmp_path)
+    async with split_node(where) as node:
+        (before,) = await admit(node, "a")
+    lose(tmp_path, Service.TOPOLOGY)
+
+    async with split_node(where) as node:
+        await admit(node, "b", "c", "d")
+        watch = node.admission.WatchAssignments(
+            ad.WatchAssignmentsRequest(from_revision=before.revision), timeout=5
+        )
+        with pytest.raises(aio.AioRpcError) as watched:
+            await anext(aiter(watch))
+        with pytest.raises(aio.AioRpcError) as reconciled:
+            await node.admission.Reconcile(
+                ad.ReconcileRequest(as_of_revision=before.revision, sources_ready=True)
+            )
+
+        assert watched.value.code() == StatusCode.OUT_OF_RANGE
+        assert reconciled.value.code() == StatusCode.INVALID_ARGUMENT
+        assert "of another record of admitted pods, which was lost" in str(
+            reconciled.value.details()
+        )
+        assert set(await listed(node)) == {"b", "c", "d"}

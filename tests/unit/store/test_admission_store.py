@@ -59,6 +59,13 @@ async def test_commits_come_back_with_their_revisions(store: AdmissionStore) -> 
     assert found.revision == 2
 
 
+async def test_a_record_begins_where_it_is_told_to(store: AdmissionStore) -> None:
+    assert (await store.begin(1000)).revision == 1000
+    assert (await store.begin(2000)).revision == 1000
+    assert await store.commit(row("a")) == 1001
+    assert (await store.begin(2000)).admissions == (replace(row("a"), revision=1001),)
+
+
 async def test_a_pod_committed_again_replaces_its_row(store: AdmissionStore) -> None:
     await store.commit(row("a"))
     await store.add_container(container("c", "a"))

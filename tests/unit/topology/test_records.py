@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from numalign.errors import NotFound, RevisionTooOld
+from numalign.errors import InvalidInput, NotFound, RevisionTooOld
 from numalign.model.ids import AdmissionId, PodUid
+from numalign.model.revision import first_of_record
 from numalign.store.admission_store import AdmissionStore
 from numalign.store.database import Database
 from numalign.topology.records import Admitted, Records
@@ -19,12 +20,12 @@ from numalign.v1 import types_pb2 as pb
 
 
 @asynccontextmanager
-async def records_in(directory: Path, history: int = 100) -> AsyncIterator[Records]:
+async def records_in(directory: Path, history: int = 100, begin: int = 0) -> AsyncIterator[Records]:
     """The records over a state file; opened again, they are those of a restarted service."""
     database = Database.open(directory, "topology", report=print)
     try:
         store = AdmissionStore(database)
-        yield Records(store, await store.load_all(), history)
+        yield Records(store, await store.begin(begin), history)
     finally:
         await database.close()
 
@@ -135,6 +136,28 @@ async def test_a_watch_from_nowhere_is_refused(
         with pytest.raises(RevisionTooOld, match=text):
             await seen(records, from_revision, 1)
         assert await seen(records, 2, 2) == ["changed c@3", "changed d@4"]
+
+
+@pytest.mark.parametrize(
+    ("lost", "began"), [pytest.param(7, 8, id="lower"), pytest.param(8, 7, id="higher")]
+)
+async def test_a_revision_of_a_lost_record_is_of_no_use(
+    tmp_path: Path, lost: int, began: int
+) -> None:
+    """Not even once the record that followed has come further than the lost one had."""
+    async with records_in(tmp_path, begin=first_of_record(began)) as records:
+        for uid in ("a", "b", "c"):
+            await records.admit(admitted(uid))
+        seen_before = first_of_record(lost) + 2
+
+        with pytest.raises(
+            RevisionTooOld, match=r"record of admitted pods, which was lost.* from 0"
+        ):
+            await seen(records, seen_before, 1)
+        with pytest.raises(InvalidInput, match=r"take the revision of ListAdmissions"):
+            records.require_past("as_of_revision", seen_before)
+        records.require_past("as_of_revision", first_of_record(began) + 2)
+        records.require_past("as_of_revision", 0)
 
 
 async def test_history_does_not_reach_back_over_a_restart(tmp_path: Path) -> None:

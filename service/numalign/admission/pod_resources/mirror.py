@@ -13,6 +13,7 @@ from collections.abc import AsyncIterable, Mapping
 from grpc import aio
 
 from numalign.errors import Unavailable
+from numalign.model.revision import has_seen, latest
 from numalign.telemetry.logs import get_logger
 from numalign.v1 import topology_pb2 as tm
 from numalign.v1 import topology_pb2_grpc as tm_grpc
@@ -60,7 +61,7 @@ class AdmissionMirror:
 
     def answered(self, revision: int) -> None:
         """A decision of this revision went out: readers must see it from now on."""
-        self._answered = max(self._answered, revision)
+        self._answered = latest(self._answered, revision)
 
     async def pods(self) -> Mapping[str, pb.AdmissionRecord]:
         """The admitted pods by UID, in order of admission.
@@ -92,7 +93,7 @@ class AdmissionMirror:
         return self._pods.get(pod_uid)
 
     def _is_current(self) -> bool:
-        return self._complete and self._revision >= self._answered
+        return self._complete and has_seen(self._revision, self._answered)
 
     async def _follow(self) -> None:
         while True:
@@ -119,7 +120,7 @@ class AdmissionMirror:
                     picture[event.existing.pod_uid] = event.existing
                     specs[event.existing.pod_uid] = response.pod
                 case "synced":
-                    if event.revision < promised:
+                    if not has_seen(event.revision, promised):
                         # Another record than the one that was promised from: it began anew.
                         self._answered = event.revision
                     self._pods, self._specs, self._complete = picture, specs, True

@@ -42,6 +42,7 @@ from numalign.process.provider_parts import (
     build_device_engine,
     build_memory_engine,
 )
+from numalign.process.record_number import new_record
 from numalign.provider.engine import Engine, Lost
 from numalign.provider.messages import holding_to_message, pod_holding_to_message
 from numalign.provider.pod_cache import PodCache
@@ -214,6 +215,7 @@ async def _record(
 ) -> None:
     generation = await Generation.open(file, settings)
     store = AdmissionStore(file)
+    await store.begin(new_record())
     for data, pod in pods or ():
         message = _message(pod, settings, providers, generation.number)
         admitted = Admitted(AdmissionId(f"import-{pod.uid}"), data, message)

@@ -12,6 +12,7 @@ import pytest
 from numalign.admission.pod_resources import mirror as mirrors
 from numalign.admission.pod_resources.mirror import AdmissionMirror
 from numalign.errors import Unavailable
+from numalign.model.revision import first_of_record
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import topology_pb2 as tm
 from numalign.v1 import types_pb2 as pb
@@ -127,3 +128,23 @@ async def test_a_record_that_began_anew_is_believed() -> None:
         await asyncio.sleep(0.05)
 
         assert list(await mirror.pods()) == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("lost", "began"), [pytest.param(7, 8, id="higher"), pytest.param(8, 7, id="lower")]
+)
+async def test_a_record_that_began_anew_is_followed(lost: int, began: int) -> None:
+    old, new = first_of_record(lost), first_of_record(began)
+    record = Record(
+        [existing("a", old + 5), synced(old + 5)], [existing("b", new + 1), synced(new + 1)]
+    )
+    async with following(record) as mirror:
+        mirror.answered(old + 5)
+        assert list(await mirror.pods()) == ["a"]
+        record.more.put_nowait(None)
+        mirror.answered(new + 1)
+
+        assert list(await mirror.pods()) == ["b"]
+        record.more.put_nowait(changed("c", new + 2))
+        mirror.answered(new + 2)
+        assert list(await mirror.pods()) == ["b", "c"]

@@ -21,10 +21,12 @@ from tests.unit.agent.nri.made_up import (
 )
 
 from numalign.kube.nri.v1alpha1 import api_pb2 as nri
+from numalign.model.revision import first_of_record
 from numalign.telemetry.metrics import Metrics
 from numalign.v1 import admission_pb2 as ad
 from numalign_agent.nri.admission import NoAnswer
 from numalign_agent.nri.metrics import NRI
+from numalign_agent.nri.ownership import Ownership
 from numalign_agent.nri.plugin import Plugin
 from numalign_agent.nri.pod_specs.port import FirstOf
 from numalign_agent.nri.settings import NriSettings, Updates
@@ -62,7 +64,7 @@ class Running:
                 }
             ),
             cgroup_root=directory / "cgroup",
-            ownership_file=directory / "owned.json",
+            ownership=Ownership(directory / "owned.json"),
             sleep=self.sleep,
         )
 
@@ -338,7 +340,13 @@ async def test_pods_that_went_while_it_was_away_are_given_back(directory: Path) 
         await until(lambda: not run.admission.given, "it is given back")
 
 
-async def test_an_admission_that_lost_its_history_is_asked_again(directory: Path) -> None:
+@pytest.mark.parametrize(
+    "begins",
+    [pytest.param(1, id="lower"), pytest.param(first_of_record(3) + 1, id="higher")],
+)
+async def test_an_admission_that_lost_its_history_is_asked_again(
+    directory: Path, begins: int
+) -> None:
     async with fake_runtime(directory / "nri.sock") as runtime:
         runtime.has(pod_message("own"), container_message("own"))
         async with running(directory) as run:
@@ -348,8 +356,8 @@ async def test_an_admission_that_lost_its_history_is_asked_again(directory: Path
             asked = len(run.admission.asked)
             run.admission.given.clear()
             for event in (
-                ad.WatchAssignmentsResponse(shared_cpus=ad.SharedCpus(cpus="0-3"), revision=1),
-                ad.WatchAssignmentsResponse(synced=ad.Synced(), revision=1),
+                ad.WatchAssignmentsResponse(shared_cpus=ad.SharedCpus(cpus="0-3"), revision=begins),
+                ad.WatchAssignmentsResponse(synced=ad.Synced(), revision=begins),
             ):
                 run.admission.events.put_nowait(event)
             await until(lambda: len(run.admission.asked) > asked, "it is asked again")
