@@ -1,4 +1,4 @@
-"""The agent's HTTP page: `/metrics`, and `/healthz` with a line for each check.
+"""The agent's HTTP page: `/metrics`, and `/healthz` and `/readyz` with a line for each check.
 
 Served by a thread of its own, so that it answers while the loop does not: that is when health
 is asked for.
@@ -18,7 +18,7 @@ from numalign.errors import ConfigError
 Check = Callable[[], str | None]
 """Why something is not healthy; None if it is. Called from another thread."""
 
-_HEALTH = "/healthz"
+_HEALTH, _READY = "/healthz", "/readyz"
 
 
 class WebPage:
@@ -35,16 +35,21 @@ class WebPage:
 
     @classmethod
     def serve(
-        cls, host: str, port: int, metrics: Callable[[], str], checks: Mapping[str, Check]
+        cls,
+        host: str,
+        port: int,
+        metrics: Callable[[], str],
+        checks: Mapping[str, Check],
+        ready: Mapping[str, Check] | None = None,
     ) -> WebPage:
-        """Serve on this address; port 0 is any free one.
+        """Serve on this address; port 0 is any free one. Without `ready` there is no `/readyz`.
 
         Raises ConfigError naming the address when it cannot be used.
         """
 
         class Handler(_Handler):
             page = staticmethod(metrics)
-            health = checks
+            judged = {_HEALTH: checks} if ready is None else {_HEALTH: checks, _READY: ready}
 
         try:
             server = ThreadingHTTPServer((host, port), Handler)
@@ -64,30 +69,32 @@ class WebPage:
 
 class _Handler(BaseHTTPRequestHandler):
     page: ClassVar[staticmethod[[], str]]
-    health: ClassVar[Mapping[str, Check]]
+    judged: ClassVar[Mapping[str, Mapping[str, Check]]]
 
     def do_GET(self) -> None:
         path, _, query = self.path.partition("?")
+        root, _, name = path[1:].partition("/")
         if path == "/metrics":
             self._answer(HTTPStatus.OK, self.page(), "text/plain; version=0.0.4; charset=utf-8")
-        elif path == _HEALTH or path.startswith(f"{_HEALTH}/"):
-            self._check(path.removeprefix(_HEALTH).strip("/"), verbose="verbose" in query)
+        elif (checks := self.judged.get(f"/{root}")) is not None:
+            self._check(root, checks, name.strip("/"), verbose="verbose" in query)
         else:
-            self._answer(HTTPStatus.NOT_FOUND, f"{path}: there is /metrics and {_HEALTH}\n")
+            there = " and ".join(("/metrics", *self.judged))
+            self._answer(HTTPStatus.NOT_FOUND, f"{path}: there is {there}\n")
 
-    def _check(self, name: str, *, verbose: bool) -> None:
-        if name and name not in self.health:
+    def _check(self, page: str, checks: Mapping[str, Check], name: str, *, verbose: bool) -> None:
+        if name and name not in checks:
             self._answer(HTTPStatus.NOT_FOUND, f"no check {name}\n")
             return
-        names = (name,) if name else tuple(self.health)
-        found = {name: self.health[name]() for name in names}
+        names = (name,) if name else tuple(checks)
+        found = {name: checks[name]() for name in names}
         lines = [
             f"[+]{name} ok" if problem is None else f"[-]{name} failed: {problem}"
             for name, problem in found.items()
         ]
-        failed = any(found.values())
+        failed = any(problem is not None for problem in found.values())
         if failed or verbose:
-            text = "\n".join([*lines, f"healthz check {'failed' if failed else 'passed'}", ""])
+            text = "\n".join([*lines, f"{page} check {'failed' if failed else 'passed'}", ""])
         else:
             text = "ok"
         self._answer(HTTPStatus.INTERNAL_SERVER_ERROR if failed else HTTPStatus.OK, text)

@@ -56,7 +56,11 @@ _log = get_logger("nri")
 
 
 class Plugin:
-    """One plugin. `run` ends only by being cancelled."""
+    """One plugin. `run` ends only by being cancelled.
+
+    `not_connected` says why the runtime is not connected, None while it is; it may be read from
+    another thread.
+    """
 
     def __init__(
         self,
@@ -67,15 +71,15 @@ class Plugin:
         metrics: Metrics,
         settings: NriSettings,
         cgroup_root: Path,
-        ownership_file: Path | None,
+        ownership: Ownership,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._settings = settings
         self._sleep = sleep
         self._metrics = metrics
+        self.not_connected: str | None = "Admission has not told yet which pods it has"
         self._connected = metrics.gauge(CONNECTED)
         self._connections = metrics.counter(CONNECTIONS)
-        ownership = Ownership(ownership_file)
         self._books = Books(settings.owner, ownership, set_quota=settings.lift_quota)
         self._reporter = Reporter(metrics, api)
         self._evictions = Evictions(api)
@@ -126,6 +130,7 @@ class Plugin:
 
     async def _stay_connected(self) -> None:
         await self._following.until_known()
+        self.not_connected = f"not connected yet to the runtime at {self._settings.socket}"
         time = asyncio.get_running_loop().time
         wait, said_at = _FIRST_WAIT, -_SAY_EVERY
         while True:
@@ -134,6 +139,7 @@ class Plugin:
                 if await self._connection() and time() - began > _LASTING:
                     wait, said_at = _FIRST_WAIT, -_SAY_EVERY
             except (Disconnected, CallFailed) as error:
+                self.not_connected = f"no runtime with NRI at {self._settings.socket}: {error}"
                 if time() - said_at >= _SAY_EVERY:
                     said_at = time()
                     _log.warning(
@@ -159,6 +165,7 @@ class Plugin:
                 return False
             self._connections.inc()
             self._connected.set(1)
+            self.not_connected = None
             _log.info("connected to the runtime", socket=str(self._settings.socket))
             settling = asyncio.create_task(self._settle(registration))
             try:
@@ -170,6 +177,7 @@ class Plugin:
                 await asyncio.gather(settling, return_exceptions=True)
         finally:
             self._connected.set(0)
+            self.not_connected = f"disconnected from the runtime at {self._settings.socket}"
             ended.cancel()
             await registration.close()
         _log.warning("disconnected from the runtime: containers start unpinned until it is back")

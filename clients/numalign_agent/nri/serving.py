@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Coroutine
 from importlib.metadata import version
 from pathlib import Path
 
+from numalign.errors import StateError
 from numalign.store.process_lock import ProcessLock
 from numalign.telemetry.logs import configure_logs, get_logger
 from numalign.telemetry.metrics import Metrics
@@ -15,6 +17,7 @@ from numalign_agent.config.settings import AgentSettings
 from numalign_agent.nri.admission import Admission
 from numalign_agent.nri.api_calls import PodApi
 from numalign_agent.nri.metrics import NRI
+from numalign_agent.nri.ownership import Ownership
 from numalign_agent.nri.plugin import Plugin
 from numalign_agent.nri.pod_specs.api import ApiSpecs
 from numalign_agent.nri.pod_specs.followed import FollowedSpecs
@@ -23,8 +26,11 @@ from numalign_agent.nri.pod_specs.manifests import ManifestSpecs
 from numalign_agent.nri.pod_specs.port import FirstOf, PodSpecs
 from numalign_agent.nri.second_owner import SecondOwnerCheck
 from numalign_agent.nri.settings import NriSettings, nri_settings
+from numalign_agent.pulse import Pulse
+from numalign_agent.runners.process.proc import boot_id
 from numalign_agent.sources.kubelet.pods_api import KubeletPodsApi
 from numalign_agent.sources.kubelet.pods_list import PodsList
+from numalign_agent.web import WebPage
 
 _LOCK = "nri.lock"
 _OWNERSHIP = "nri-containers.json"
@@ -57,9 +63,6 @@ async def _run(agent: AgentSettings, settings: NriSettings) -> None:
     async with Metrics(NRI, enabled=settings.address is not None) as metrics:
         second_owner = SecondOwnerCheck(settings, metrics)
         await second_owner.refuse_start()
-        if settings.address is not None:
-            port = metrics.serve(settings.address.host, settings.address.port)
-            _log.info("metrics served", host=settings.address.host, port=port)
         api = await _api(agent)
         specs = FirstOf(_specs(agent, api))
         admission = Admission.at(agent.admission_socket, settings.owner)
@@ -70,11 +73,15 @@ async def _run(agent: AgentSettings, settings: NriSettings) -> None:
             metrics=metrics,
             settings=settings,
             cgroup_root=settings.host_root / "sys/fs/cgroup",
-            ownership_file=agent.admission_socket.parent / _OWNERSHIP,
+            ownership=_ownership(agent),
         )
+        pulse = Pulse()
+        page = _page(settings, metrics, plugin, pulse)
         try:
-            await _until_signal(plugin, second_owner)
+            await _until_signal(plugin.run(), second_owner.run(), pulse.run())
         finally:
+            if page is not None:
+                await page.close()
             await admission.close()
             await specs.close()
             if api is not None:
@@ -82,15 +89,36 @@ async def _run(agent: AgentSettings, settings: NriSettings) -> None:
     _log.info("stopped", service="nri")
 
 
-async def _until_signal(plugin: Plugin, second_owner: SecondOwnerCheck) -> None:
+def _ownership(agent: AgentSettings) -> Ownership:
+    try:
+        boot = boot_id()
+    except OSError as error:
+        raise StateError(f"the id of this boot: {error}") from error
+    # Earlier versions kept it beside the sockets.
+    before = agent.admission_socket.parent / _OWNERSHIP
+    return Ownership(agent.state_directory / _OWNERSHIP, boot, before)
+
+
+def _page(settings: NriSettings, metrics: Metrics, plugin: Plugin, pulse: Pulse) -> WebPage | None:
+    if settings.address is None:
+        return None
+    page = WebPage.serve(
+        settings.address.host,
+        settings.address.port,
+        metrics.text,
+        {"loop": pulse.still},
+        {"runtime": lambda: plugin.not_connected},
+    )
+    _log.info("metrics served", host=settings.address.host, port=page.port)
+    return page
+
+
+async def _until_signal(*work: Coroutine[None, None, None]) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in _STOP:
         loop.add_signal_handler(number, stop.set)
-    running = {
-        asyncio.create_task(plugin.run()),
-        asyncio.create_task(second_owner.run()),
-    }
+    running = {asyncio.ensure_future(each) for each in work}
     stopping = asyncio.create_task(stop.wait())
     try:
         done, _ = await asyncio.wait({*running, stopping}, return_when=asyncio.FIRST_COMPLETED)

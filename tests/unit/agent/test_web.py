@@ -57,6 +57,24 @@ async def test_a_check_that_fails_is_named(page: WebPage) -> None:
     assert get(page, "/healthz/syncloop") == (200, "ok")
 
 
+async def test_readiness_is_asked_for_apart_from_health() -> None:
+    problems.clear()
+    served = WebPage.serve(
+        "127.0.0.1", 0, str, {"loop": lambda: None}, {"runtime": lambda: problems.get("runtime")}
+    )
+    ready = get(served, "/readyz")
+    problems["runtime"] = "not connected"
+    answers = get(served, "/readyz"), get(served, "/healthz"), get(served, "/readyzz")
+    await served.close()
+
+    assert ready == (200, "ok")
+    assert answers == (
+        (500, "[-]runtime failed: not connected\nreadyz check failed\n"),
+        (200, "ok"),
+        (404, "/readyzz: there is /metrics and /healthz and /readyz\n"),
+    )
+
+
 async def test_an_address_that_is_taken() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]

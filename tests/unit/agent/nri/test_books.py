@@ -268,6 +268,36 @@ def test_ownership_outlives_the_plugin(tmp_path: Path) -> None:
     assert [again.has(name) for name in ("one", "two", "three")] == [True, False, True]
 
 
+def test_of_another_boot_nothing_is_owned(tmp_path: Path) -> None:
+    path = tmp_path / "containers.json"
+    Ownership(path, "boot-1").add("one")
+
+    assert Ownership(path, "boot-1").has("one")
+    assert not Ownership(path, "boot-2").has("one")
+
+
+@pytest.mark.parametrize("writable", [True, False], ids=["moved", "kept-if-it-cannot-be"])
+def test_what_was_kept_elsewhere_is_taken_over(tmp_path: Path, writable: bool) -> None:
+    before, path = tmp_path / "before.json", tmp_path / "state" / "containers.json"
+    before.write_text('{"containers": ["one"]}')
+    if writable:
+        path.parent.mkdir()
+    ownership = Ownership(path, "boot-1", before)
+    again = Ownership(path, "boot-1", before)
+
+    assert [ownership.has("one"), again.has("one")] == [True, True]
+    assert before.exists() is not writable
+
+
+def test_what_was_kept_elsewhere_is_older(tmp_path: Path) -> None:
+    before, path = tmp_path / "before.json", tmp_path / "containers.json"
+    before.write_text('{"containers": ["one"]}')
+    Ownership(path, "boot-1").add("two")
+    ownership = Ownership(path, "boot-1", before)
+
+    assert [ownership.has("one"), ownership.has("two")] == [False, True]
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"containers": 5}', '{"other": []}'])
 def test_ownership_that_cannot_be_read_owns_nothing(tmp_path: Path, text: str) -> None:
     path = tmp_path / "containers.json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -80,8 +82,17 @@ def test_beside_a_kubelet_with_a_static_policy_it_does_not_start(directory: Path
     assert "second owner: the kubelet's CPU Manager has policy static" in found.stderr
 
 
+def asked(port: int, path: str) -> tuple[int, str]:
+    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("GET", path)
+    response = connection.getresponse()
+    answer = response.status, response.read().decode()
+    connection.close()
+    return answer
+
+
 def test_it_waits_says_so_and_stops_and_is_alone(directory: Path) -> None:
-    path = config(directory)
+    path = config(directory, nri={"address": "127.0.0.1:0"})
     log = directory / "log"
     with log.open("wb") as stream:
         first = subprocess.Popen([PROGRAM, "nri", "--config", path], stderr=stream)
@@ -89,6 +100,8 @@ def test_it_waits_says_so_and_stops_and_is_alone(directory: Path) -> None:
         while "Admission does not answer" not in log.read_text():
             assert first.poll() is None, log.read_text()
             time.sleep(0.05)
+        (port,) = re.findall(r'"port": ?(\d+)', log.read_text())
+        pages = [asked(int(port), page) for page in ("/healthz", "/readyz", "/metrics")]
         second = start(path)
     finally:
         first.send_signal(signal.SIGTERM)
@@ -99,3 +112,11 @@ def test_it_waits_says_so_and_stops_and_is_alone(directory: Path) -> None:
     assert f"nri.lock is held by another process (pid {first.pid})" in second.stderr
     assert "no source of pod specs is configured" in log.read_text()
     assert '"stopped"' in log.read_text()
+    assert pages[:2] == [
+        (200, "ok"),
+        (
+            500,
+            "[-]runtime failed: Admission has not told yet which pods it has\nreadyz check failed\n",
+        ),
+    ]
+    assert "numalign_agent_nri_connected 0.0" in pages[2][1]

@@ -1,0 +1,28 @@
+"""Whether an event loop still goes round, told to whoever asks from another thread."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+BEAT_SECONDS = 5.0
+STILL_SECONDS = 60.0
+"""After so long without a beat a loop counts as standing still."""
+
+
+class Pulse:
+    """Beats while its loop runs. Until `run` it counts as beating."""
+
+    def __init__(self) -> None:
+        self._beat_at = time.monotonic()
+
+    async def run(self) -> None:
+        """Beat until cancelled."""
+        while True:
+            self._beat_at = time.monotonic()
+            await asyncio.sleep(BEAT_SECONDS)
+
+    def still(self) -> str | None:
+        """Why the loop counts as standing still; None while it goes round."""
+        seconds = time.monotonic() - self._beat_at
+        return None if seconds < STILL_SECONDS else f"the loop stands still since {seconds:.0f} s"
