@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 from numalign_agent.cli.main import cli
 
+WAITS = "Admission has not told yet which pods it has"
 PROGRAM = Path(sys.executable).parent / "numalign-agent"
 
 
@@ -114,9 +115,6 @@ def test_it_waits_says_so_and_stops_and_is_alone(directory: Path) -> None:
     assert '"stopped"' in log.read_text()
     assert pages[:2] == [
         (200, "ok"),
-        (
-            500,
-            "[-]runtime failed: Admission has not told yet which pods it has\nreadyz check failed\n",
-        ),
+        (500, f"[-]runtime failed: {WAITS}\nreadyz check failed\n"),
     ]
     assert "numalign_agent_nri_connected 0.0" in pages[2][1]
