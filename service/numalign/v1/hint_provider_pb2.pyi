@@ -74,12 +74,15 @@ class GetInfoResponse(_message.Message):
     RESOURCES_FIELD_NUMBER: _builtins.int
     INSTANCE_ID_FIELD_NUMBER: _builtins.int
     PRE_STARTS_FIELD_NUMBER: _builtins.int
+    TAKES_GROUPS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name of the provider."""
     instance_id: _builtins.str
     """Changes whenever the provider starts anew."""
     pre_starts: _builtins.bool
     """Whether PreStartContainer is to be asked before every start of a container."""
+    takes_groups: _builtins.bool
+    """Whether an admission can be of several pods."""
     @_builtins.property
     def resources(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Resources that it serves; a trailing `*` is a prefix."""
@@ -91,10 +94,11 @@ class GetInfoResponse(_message.Message):
         resources: _abc.Iterable[_builtins.str] | None = ...,
         instance_id: _builtins.str = ...,
         pre_starts: _builtins.bool = ...,
+        takes_groups: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["instance_id", b"instance_id", "name", b"name", "pre_starts", b"pre_starts", "resources", b"resources"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["instance_id", b"instance_id", "name", b"name", "pre_starts", b"pre_starts", "resources", b"resources", "takes_groups", b"takes_groups"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -333,6 +337,7 @@ class AllocateRequest(_message.Message):
     LAST_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
     SEAL_LATER_FIELD_NUMBER: _builtins.int
+    GROUP_FIELD_NUMBER: _builtins.int
     admission_id: _builtins.str
     """The admission that this belongs to."""
     pod: _builtins.bytes
@@ -347,6 +352,8 @@ class AllocateRequest(_message.Message):
     """With last: leave what cannot be undone to Seal, and answer with unsealed. A provider that
     does nothing of the kind does as always.
     """
+    group: _builtins.bool
+    """More pods may follow under this id: with last, nothing is made durable before Prepare."""
     @_builtins.property
     def affinity(self) -> _types_pb2.Hint:
         """The affinity that the merge chose for the container."""
@@ -361,10 +368,11 @@ class AllocateRequest(_message.Message):
         last: _builtins.bool = ...,
         dry_run: _builtins.bool = ...,
         seal_later: _builtins.bool = ...,
+        group: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["admission_id", b"admission_id", "affinity", b"affinity", "container", b"container", "dry_run", b"dry_run", "last", b"last", "pod", b"pod", "seal_later", b"seal_later"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["admission_id", b"admission_id", "affinity", b"affinity", "container", b"container", "dry_run", b"dry_run", "group", b"group", "last", b"last", "pod", b"pod", "seal_later", b"seal_later"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -426,6 +434,7 @@ class AllocatePodRequest(_message.Message):
     LAST_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
     SEAL_LATER_FIELD_NUMBER: _builtins.int
+    GROUP_FIELD_NUMBER: _builtins.int
     admission_id: _builtins.str
     """The admission that this belongs to."""
     pod: _builtins.bytes
@@ -438,6 +447,8 @@ class AllocatePodRequest(_message.Message):
     """With last: leave what cannot be undone to Seal, and answer with unsealed. A provider that
     does nothing of the kind does as always.
     """
+    group: _builtins.bool
+    """More pods may follow under this id: with last, nothing is made durable before Prepare."""
     @_builtins.property
     def affinity(self) -> _types_pb2.Hint:
         """The affinity that the merge chose for the pod."""
@@ -451,10 +462,11 @@ class AllocatePodRequest(_message.Message):
         last: _builtins.bool = ...,
         dry_run: _builtins.bool = ...,
         seal_later: _builtins.bool = ...,
+        group: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["admission_id", b"admission_id", "affinity", b"affinity", "dry_run", b"dry_run", "last", b"last", "pod", b"pod", "seal_later", b"seal_later"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["admission_id", b"admission_id", "affinity", b"affinity", "dry_run", b"dry_run", "group", b"group", "last", b"last", "pod", b"pod", "seal_later", b"seal_later"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -518,19 +530,23 @@ class SealRequest(_message.Message):
 
     ADMISSION_ID_FIELD_NUMBER: _builtins.int
     POD_FIELD_NUMBER: _builtins.int
+    GROUP_FIELD_NUMBER: _builtins.int
     admission_id: _builtins.str
     """The admission."""
     pod: _builtins.bytes
     """The serialised v1.Pod, byte for byte as the caller sent it."""
+    group: _builtins.bool
+    """More pods may follow under this id: nothing is made durable before Prepare."""
     def __init__(
         self,
         *,
         admission_id: _builtins.str = ...,
         pod: _builtins.bytes = ...,
+        group: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["admission_id", b"admission_id", "pod", b"pod"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["admission_id", b"admission_id", "group", b"group", "pod", b"pod"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -575,6 +591,50 @@ class SealResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SealResponse: _TypeAlias = SealResponse  # noqa: Y015
+
+@_typing.final
+class PrepareRequest(_message.Message):
+    """A group that is about to be recorded."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ADMISSION_ID_FIELD_NUMBER: _builtins.int
+    admission_id: _builtins.str
+    """The admission."""
+    def __init__(
+        self,
+        *,
+        admission_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["admission_id", b"admission_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PrepareRequest: _TypeAlias = PrepareRequest  # noqa: Y015
+
+@_typing.final
+class PrepareResponse(_message.Message):
+    """The part is durable."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INSTANCE_ID_FIELD_NUMBER: _builtins.int
+    instance_id: _builtins.str
+    """The process that answers."""
+    def __init__(
+        self,
+        *,
+        instance_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["instance_id", b"instance_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PrepareResponse: _TypeAlias = PrepareResponse  # noqa: Y015
 
 @_typing.final
 class CommitRequest(_message.Message):
@@ -629,22 +689,26 @@ class AbortRequest(_message.Message):
     ADMISSION_ID_FIELD_NUMBER: _builtins.int
     LEFTOVERS_FIELD_NUMBER: _builtins.int
     POD_UID_FIELD_NUMBER: _builtins.int
+    POD_ONLY_FIELD_NUMBER: _builtins.int
     admission_id: _builtins.str
     """The admission."""
     leftovers: Global___Leftovers.ValueType
     """What to do with what was taken."""
     pod_uid: _builtins.str
     """UID of its pod: a provider that was not asked yet has to know whom it concerns as well."""
+    pod_only: _builtins.bool
+    """Only what this pod of a group took, which came last, is taken back; the others stay."""
     def __init__(
         self,
         *,
         admission_id: _builtins.str = ...,
         leftovers: Global___Leftovers.ValueType = ...,
         pod_uid: _builtins.str = ...,
+        pod_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["admission_id", b"admission_id", "leftovers", b"leftovers", "pod_uid", b"pod_uid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["admission_id", b"admission_id", "leftovers", b"leftovers", "pod_only", b"pod_only", "pod_uid", b"pod_uid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

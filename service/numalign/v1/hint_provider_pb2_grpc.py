@@ -32,6 +32,11 @@ class HintProviderStub:
     Reconcile which prepared parts were committed: the others are dropped. A pod that is admitted
     is asked about again, under another id, when it is resized: a container that holds something
     keeps it, and an Abort takes back only what it was given anew.
+
+    An admission can be of several pods, a group, where GetInfo says so. Their calls come one pod
+    after the other under one id and with `group` set: each pod is decided on as if those before it
+    were admitted. Prepare makes the part of all of them durable, and then one Commit or Abort is
+    for all of them.
     """
 
     def __init__(self, channel):
@@ -69,6 +74,11 @@ class HintProviderStub:
                 '/numalign.v1.HintProvider/Seal',
                 request_serializer=numalign_dot_v1_dot_hint__provider__pb2.SealRequest.SerializeToString,
                 response_deserializer=numalign_dot_v1_dot_hint__provider__pb2.SealResponse.FromString,
+                _registered_method=True)
+        self.Prepare = channel.unary_unary(
+                '/numalign.v1.HintProvider/Prepare',
+                request_serializer=numalign_dot_v1_dot_hint__provider__pb2.PrepareRequest.SerializeToString,
+                response_deserializer=numalign_dot_v1_dot_hint__provider__pb2.PrepareResponse.FromString,
                 _registered_method=True)
         self.Commit = channel.unary_unary(
                 '/numalign.v1.HintProvider/Commit',
@@ -134,6 +144,11 @@ class HintProviderServicer:
     Reconcile which prepared parts were committed: the others are dropped. A pod that is admitted
     is asked about again, under another id, when it is resized: a container that holds something
     keeps it, and an Abort takes back only what it was given anew.
+
+    An admission can be of several pods, a group, where GetInfo says so. Their calls come one pod
+    after the other under one id and with `group` set: each pod is decided on as if those before it
+    were admitted. Prepare makes the part of all of them durable, and then one Commit or Abort is
+    for all of them.
     """
 
     def GetInfo(self, request, context):
@@ -174,6 +189,13 @@ class HintProviderServicer:
     def Seal(self, request, context):
         """Does what cannot be undone, after every provider has agreed, and makes the part durable as
         prepared. Asked only of a provider whose last Allocate said that it is unsealed.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Prepare(self, request, context):
+        """Makes the part of a group durable as prepared, that of all its pods at once.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -291,6 +313,11 @@ def add_HintProviderServicer_to_server(servicer, server):
                     request_deserializer=numalign_dot_v1_dot_hint__provider__pb2.SealRequest.FromString,
                     response_serializer=numalign_dot_v1_dot_hint__provider__pb2.SealResponse.SerializeToString,
             ),
+            'Prepare': grpc.unary_unary_rpc_method_handler(
+                    servicer.Prepare,
+                    request_deserializer=numalign_dot_v1_dot_hint__provider__pb2.PrepareRequest.FromString,
+                    response_serializer=numalign_dot_v1_dot_hint__provider__pb2.PrepareResponse.SerializeToString,
+            ),
             'Commit': grpc.unary_unary_rpc_method_handler(
                     servicer.Commit,
                     request_deserializer=numalign_dot_v1_dot_hint__provider__pb2.CommitRequest.FromString,
@@ -361,6 +388,11 @@ class HintProvider:
     Reconcile which prepared parts were committed: the others are dropped. A pod that is admitted
     is asked about again, under another id, when it is resized: a container that holds something
     keeps it, and an Abort takes back only what it was given anew.
+
+    An admission can be of several pods, a group, where GetInfo says so. Their calls come one pod
+    after the other under one id and with `group` set: each pod is decided on as if those before it
+    were admitted. Prepare makes the part of all of them durable, and then one Commit or Abort is
+    for all of them.
     """
 
     @staticmethod
@@ -515,6 +547,33 @@ class HintProvider:
             '/numalign.v1.HintProvider/Seal',
             numalign_dot_v1_dot_hint__provider__pb2.SealRequest.SerializeToString,
             numalign_dot_v1_dot_hint__provider__pb2.SealResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Prepare(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/numalign.v1.HintProvider/Prepare',
+            numalign_dot_v1_dot_hint__provider__pb2.PrepareRequest.SerializeToString,
+            numalign_dot_v1_dot_hint__provider__pb2.PrepareResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -35,6 +35,11 @@ class HintProviderStub:
     Reconcile which prepared parts were committed: the others are dropped. A pod that is admitted
     is asked about again, under another id, when it is resized: a container that holds something
     keeps it, and an Abort takes back only what it was given anew.
+
+    An admission can be of several pods, a group, where GetInfo says so. Their calls come one pod
+    after the other under one id and with `group` set: each pod is decided on as if those before it
+    were admitted. Prepare makes the part of all of them durable, and then one Commit or Abort is
+    for all of them.
     """
 
     @_typing.overload
@@ -55,6 +60,8 @@ class HintProviderStub:
     """Does what cannot be undone, after every provider has agreed, and makes the part durable as
     prepared. Asked only of a provider whose last Allocate said that it is unsealed.
     """
+    Prepare: _grpc.UnaryUnaryMultiCallable[_hint_provider_pb2.PrepareRequest, _hint_provider_pb2.PrepareResponse]
+    """Makes the part of a group durable as prepared, that of all its pods at once."""
     Commit: _grpc.UnaryUnaryMultiCallable[_hint_provider_pb2.CommitRequest, _hint_provider_pb2.CommitResponse]
     """The admission is recorded: its part is final. Unknown ids are not an error."""
     Abort: _grpc.UnaryUnaryMultiCallable[_hint_provider_pb2.AbortRequest, _hint_provider_pb2.AbortResponse]
@@ -89,6 +96,11 @@ class HintProviderAsyncStub(HintProviderStub):
     Reconcile which prepared parts were committed: the others are dropped. A pod that is admitted
     is asked about again, under another id, when it is resized: a container that holds something
     keeps it, and an Abort takes back only what it was given anew.
+
+    An admission can be of several pods, a group, where GetInfo says so. Their calls come one pod
+    after the other under one id and with `group` set: each pod is decided on as if those before it
+    were admitted. Prepare makes the part of all of them durable, and then one Commit or Abort is
+    for all of them.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -106,6 +118,8 @@ class HintProviderAsyncStub(HintProviderStub):
     """Does what cannot be undone, after every provider has agreed, and makes the part durable as
     prepared. Asked only of a provider whose last Allocate said that it is unsealed.
     """
+    Prepare: _aio.UnaryUnaryMultiCallable[_hint_provider_pb2.PrepareRequest, _hint_provider_pb2.PrepareResponse]  # type: ignore[assignment]
+    """Makes the part of a group durable as prepared, that of all its pods at once."""
     Commit: _aio.UnaryUnaryMultiCallable[_hint_provider_pb2.CommitRequest, _hint_provider_pb2.CommitResponse]  # type: ignore[assignment]
     """The admission is recorded: its part is final. Unknown ids are not an error."""
     Abort: _aio.UnaryUnaryMultiCallable[_hint_provider_pb2.AbortRequest, _hint_provider_pb2.AbortResponse]  # type: ignore[assignment]
@@ -139,6 +153,11 @@ class HintProviderServicer(metaclass=_abc_1.ABCMeta):
     Reconcile which prepared parts were committed: the others are dropped. A pod that is admitted
     is asked about again, under another id, when it is resized: a container that holds something
     keeps it, and an Abort takes back only what it was given anew.
+
+    An admission can be of several pods, a group, where GetInfo says so. Their calls come one pod
+    after the other under one id and with `group` set: each pod is decided on as if those before it
+    were admitted. Prepare makes the part of all of them durable, and then one Commit or Abort is
+    for all of them.
     """
 
     @_abc_1.abstractmethod
@@ -190,6 +209,14 @@ class HintProviderServicer(metaclass=_abc_1.ABCMeta):
         """Does what cannot be undone, after every provider has agreed, and makes the part durable as
         prepared. Asked only of a provider whose last Allocate said that it is unsealed.
         """
+
+    @_abc_1.abstractmethod
+    def Prepare(
+        self,
+        request: _hint_provider_pb2.PrepareRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_hint_provider_pb2.PrepareResponse, _abc.Awaitable[_hint_provider_pb2.PrepareResponse]]:
+        """Makes the part of a group durable as prepared, that of all its pods at once."""
 
     @_abc_1.abstractmethod
     def Commit(

@@ -96,6 +96,102 @@ class TopologyManagerAdmitResponse(_message.Message):
 Global___TopologyManagerAdmitResponse: _TypeAlias = TopologyManagerAdmitResponse  # noqa: Y015
 
 @_typing.final
+class TopologyManagerAdmitPodsRequest(_message.Message):
+    """One pod of a stream."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ADMIT_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
+    more: _builtins.bool
+    """Another pod follows at once, so that this one may be recorded together with it."""
+    @_builtins.property
+    def admit(self) -> Global___TopologyManagerAdmitRequest:
+        """The pod and what is asked."""
+
+    def __init__(
+        self,
+        *,
+        admit: Global___TopologyManagerAdmitRequest | None = ...,
+        more: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["admit", b"admit"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["admit", b"admit", "more", b"more"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TopologyManagerAdmitPodsRequest: _TypeAlias = TopologyManagerAdmitPodsRequest  # noqa: Y015
+
+@_typing.final
+class TopologyManagerAdmitPodsResponse(_message.Message):
+    """What became of pods of a stream: the decision on the next one, or why there is none, or what
+    became of those that are not settled yet. One answer can say both.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DECISION_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
+    SETTLED_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def decision(self) -> _admission_pb2.AdmitResponse:
+        """The decision. Its revision is told when it is settled."""
+
+    @_builtins.property
+    def error(self) -> _admission_pb2.StreamError:
+        """Why no decision was made."""
+
+    @_builtins.property
+    def settled(self) -> Global___SettledPods:
+        """The pods up to this one are settled."""
+
+    def __init__(
+        self,
+        *,
+        decision: _admission_pb2.AdmitResponse | None = ...,
+        error: _admission_pb2.StreamError | None = ...,
+        settled: Global___SettledPods | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "error", b"error", "settled", b"settled"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "error", b"error", "settled", b"settled"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TopologyManagerAdmitPodsResponse: _TypeAlias = TopologyManagerAdmitPodsResponse  # noqa: Y015
+
+@_typing.final
+class SettledPods(_message.Message):
+    """What became of the pods of a stream since the last time that some were settled."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVISIONS_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def revisions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The revision of each, in the order of their decisions or errors; empty where they are lost."""
+
+    @_builtins.property
+    def error(self) -> _admission_pb2.StreamError:
+        """Why nothing of them was kept, whatever had been decided; unset if they are recorded."""
+
+    def __init__(
+        self,
+        *,
+        revisions: _abc.Iterable[_builtins.int] | None = ...,
+        error: _admission_pb2.StreamError | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["error", b"error"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "revisions", b"revisions"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SettledPods: _TypeAlias = SettledPods  # noqa: Y015
+
+@_typing.final
 class TopologyManagerReleaseRequest(_message.Message):
     """A pod that ended."""
 

@@ -41,6 +41,11 @@ class TopologyManagerStub:
                 request_serializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerAdmitRequest.SerializeToString,
                 response_deserializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerAdmitResponse.FromString,
                 _registered_method=True)
+        self.AdmitPods = channel.stream_stream(
+                '/numalign.v1.TopologyManager/AdmitPods',
+                request_serializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerAdmitPodsRequest.SerializeToString,
+                response_deserializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerAdmitPodsResponse.FromString,
+                _registered_method=True)
         self.Release = channel.unary_unary(
                 '/numalign.v1.TopologyManager/Release',
                 request_serializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerReleaseRequest.SerializeToString,
@@ -126,6 +131,14 @@ class TopologyManagerServicer:
     def Admit(self, request, context):
         """Decides on one pod and, unless it is a dry run, allocates and records it. A resize that it
         refuses is VERDICT_REJECTED with its own reason, and leaves the pod with what it has.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AdmitPods(self, request_iterator, context):
+        """Decides on pods in the order sent, each as if those before it were recorded. Pods that follow
+        each other closely are recorded together: a decision holds once it is settled.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -246,6 +259,11 @@ def add_TopologyManagerServicer_to_server(servicer, server):
                     request_deserializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerAdmitRequest.FromString,
                     response_serializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerAdmitResponse.SerializeToString,
             ),
+            'AdmitPods': grpc.stream_stream_rpc_method_handler(
+                    servicer.AdmitPods,
+                    request_deserializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerAdmitPodsRequest.FromString,
+                    response_serializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerAdmitPodsResponse.SerializeToString,
+            ),
             'Release': grpc.unary_unary_rpc_method_handler(
                     servicer.Release,
                     request_deserializer=numalign_dot_v1_dot_topology__pb2.TopologyManagerReleaseRequest.FromString,
@@ -351,6 +369,33 @@ class TopologyManager:
             '/numalign.v1.TopologyManager/Admit',
             numalign_dot_v1_dot_topology__pb2.TopologyManagerAdmitRequest.SerializeToString,
             numalign_dot_v1_dot_topology__pb2.TopologyManagerAdmitResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AdmitPods(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/numalign.v1.TopologyManager/AdmitPods',
+            numalign_dot_v1_dot_topology__pb2.TopologyManagerAdmitPodsRequest.SerializeToString,
+            numalign_dot_v1_dot_topology__pb2.TopologyManagerAdmitPodsResponse.FromString,
             options,
             channel_credentials,
             insecure,

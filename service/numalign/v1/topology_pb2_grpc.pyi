@@ -39,6 +39,10 @@ class TopologyManagerStub:
     """Decides on one pod and, unless it is a dry run, allocates and records it. A resize that it
     refuses is VERDICT_REJECTED with its own reason, and leaves the pod with what it has.
     """
+    AdmitPods: _grpc.StreamStreamMultiCallable[_topology_pb2.TopologyManagerAdmitPodsRequest, _topology_pb2.TopologyManagerAdmitPodsResponse]
+    """Decides on pods in the order sent, each as if those before it were recorded. Pods that follow
+    each other closely are recorded together: a decision holds once it is settled.
+    """
     Release: _grpc.UnaryUnaryMultiCallable[_topology_pb2.TopologyManagerReleaseRequest, _topology_pb2.TopologyManagerReleaseResponse]
     """Gives back everything that a pod holds. NOT_FOUND for a pod that is not admitted."""
     Reconcile: _grpc.UnaryUnaryMultiCallable[_topology_pb2.TopologyManagerReconcileRequest, _topology_pb2.TopologyManagerReconcileResponse]
@@ -84,6 +88,10 @@ class TopologyManagerAsyncStub(TopologyManagerStub):
     Admit: _aio.UnaryUnaryMultiCallable[_topology_pb2.TopologyManagerAdmitRequest, _topology_pb2.TopologyManagerAdmitResponse]  # type: ignore[assignment]
     """Decides on one pod and, unless it is a dry run, allocates and records it. A resize that it
     refuses is VERDICT_REJECTED with its own reason, and leaves the pod with what it has.
+    """
+    AdmitPods: _aio.StreamStreamMultiCallable[_topology_pb2.TopologyManagerAdmitPodsRequest, _topology_pb2.TopologyManagerAdmitPodsResponse]  # type: ignore[assignment]
+    """Decides on pods in the order sent, each as if those before it were recorded. Pods that follow
+    each other closely are recorded together: a decision holds once it is settled.
     """
     Release: _aio.UnaryUnaryMultiCallable[_topology_pb2.TopologyManagerReleaseRequest, _topology_pb2.TopologyManagerReleaseResponse]  # type: ignore[assignment]
     """Gives back everything that a pod holds. NOT_FOUND for a pod that is not admitted."""
@@ -133,6 +141,16 @@ class TopologyManagerServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_topology_pb2.TopologyManagerAdmitResponse, _abc.Awaitable[_topology_pb2.TopologyManagerAdmitResponse]]:
         """Decides on one pod and, unless it is a dry run, allocates and records it. A resize that it
         refuses is VERDICT_REJECTED with its own reason, and leaves the pod with what it has.
+        """
+
+    @_abc_1.abstractmethod
+    def AdmitPods(
+        self,
+        request_iterator: _MaybeAsyncIterator[_topology_pb2.TopologyManagerAdmitPodsRequest],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_topology_pb2.TopologyManagerAdmitPodsResponse], _abc.AsyncIterator[_topology_pb2.TopologyManagerAdmitPodsResponse]]:
+        """Decides on pods in the order sent, each as if those before it were recorded. Pods that follow
+        each other closely are recorded together: a decision holds once it is settled.
         """
 
     @_abc_1.abstractmethod
