@@ -11,7 +11,7 @@ import pytest
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from tests.unit.cli.conftest import Run
 
-from numalign.cli.commands.ready import HEALTH_NAMES
+from numalign.config.health_names import HEALTH_NAMES
 from numalign.config.settings import Service
 from numalign.process import admission_part, dra_part, provider_parts, topology_part
 

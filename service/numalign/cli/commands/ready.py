@@ -12,20 +12,9 @@ from numalign.cli.calls import answer, channel_to, run, sockets_of
 from numalign.cli.options import current_reach, examples, output_option, reach_options
 from numalign.cli.output import emit
 from numalign.cli.verdicts import Exit
+from numalign.config.health_names import HEALTH_NAMES
 from numalign.config.settings import Service
 from numalign.errors import ConfigError
-
-_PROVIDER = "numalign.v1.HintProvider"
-
-HEALTH_NAMES = {
-    Service.ADMISSION: "numalign.v1.Admission",
-    Service.TOPOLOGY: "numalign.v1.TopologyManager",
-    Service.CPU: _PROVIDER,
-    Service.MEMORY: _PROVIDER,
-    Service.DEVICE: _PROVIDER,
-    Service.DRA: "numalign.v1.DynamicResources",
-}
-"""Each service's name in gRPC health: written out, since their code is slow to import."""
 
 _PROCESS = ""
 """The name under which health answers for the process as a whole."""
