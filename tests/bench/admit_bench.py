@@ -81,6 +81,20 @@ async def one_process(directory: Path, samples: int, warm_up: int) -> Compared:
         return await _compare(directory, floor.ONE, "Commit", samples, warm_up)
 
 
+async def until_decided(step: Step) -> None:
+    """Wait until services have found each other. Raises Unmeasurable if they do not."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            await step()
+        except aio.AioRpcError as error:
+            if error.code() != StatusCode.UNAVAILABLE or time.monotonic() > deadline:
+                raise Unmeasurable(str(error)) from error
+            await asyncio.sleep(0.05)
+        else:
+            return
+
+
 async def _compare(
     directory: Path, floor_name: str, floor_method: str, samples: int, warm_up: int
 ) -> Compared:
@@ -93,7 +107,7 @@ async def _compare(
         await call(b"")
         return time.perf_counter() - started
 
-    await admissions.until_decided()
+    await until_decided(admissions.step)
     taken: tuple[list[float], list[float]] = ([], [])
     for number in range(warm_up + samples):
         for times, step in zip(taken, (floor_step, admissions.step), strict=True):
@@ -110,19 +124,6 @@ class Admissions:
     def __init__(self, stub: ad_grpc.AdmissionAsyncStub) -> None:
         self._stub = stub
         self._number = 0
-
-    async def until_decided(self) -> None:
-        """Wait until the services have found each other. Raises Unmeasurable if they do not."""
-        deadline = time.monotonic() + WAIT_SECONDS
-        while True:
-            try:
-                await self.step()
-            except aio.AioRpcError as error:
-                if error.code() != StatusCode.UNAVAILABLE or time.monotonic() > deadline:
-                    raise Unmeasurable(str(error)) from error
-                await asyncio.sleep(0.05)
-            else:
-                return
 
     async def step(self) -> float:
         """Admit one pod: the seconds that took. Raises Unmeasurable if it is refused."""

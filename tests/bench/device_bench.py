@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.bench.admit_bench import Admissions, Compared, Times
+from tests.bench.admit_bench import Admissions, Compared, Times, until_decided
 from tests.bench.processes import ROOT, Unmeasurable, running, service_command, until_serving
 from tests.bench.updating_plugins import DEVICES, RESOURCES, resource_of
 from tests.integration.node_document import write_document
@@ -47,7 +47,7 @@ async def measure(directory: Path, samples: int, warm_up: int, *, processes: boo
             channel = open_channel(directory / "run" / "admission.sock")
             stub: ad_grpc.AdmissionAsyncStub = ad_grpc.AdmissionStub(channel)
             admissions = Admissions(stub)
-            await admissions.until_decided()
+            await until_decided(admissions.step)
             await _hold(stub)
             for _ in range(warm_up):
                 await admissions.step()
