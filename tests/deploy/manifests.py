@@ -13,11 +13,15 @@ from typing import Any
 import yaml
 from tests.e2e.debian import unpacked
 
-KUSTOMIZE = Path(__file__).parents[2] / "deploy" / "kustomize"
+DEPLOY = Path(__file__).parents[2] / "deploy"
+KUSTOMIZE = DEPLOY / "kustomize"
 KUSTOMIZATIONS = (
     "base",
     *sorted(f"overlays/{path.name}" for path in (KUSTOMIZE / "overlays").iterdir()),
 )
+OPERATOR = "prometheus-operator"
+"""The kustomization beside them, of objects for the Prometheus operator."""
+
 CONFIGS = sorted(str(path.relative_to(KUSTOMIZE)) for path in KUSTOMIZE.rglob("config.yaml"))
 
 Document = Mapping[str, Any]
