@@ -15,8 +15,8 @@ CHART_FILES = DEPLOY / "helm" / "numalign" / "files"
 PROMETHEUS_RULE = DEPLOY / "kustomize" / "prometheus-operator" / "prometheus-rule.yaml"
 
 _OBJECT = """\
-# For the Prometheus operator: observability/rules/numalign.rules.yaml as an object. Change it there,
-# and run `python tools/deploy_files.py`.
+# For the Prometheus operator: observability/rules/numalign.rules.yaml as an object. Change it
+# there, and run `python tools/deploy_files.py`.
 apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule
 metadata:

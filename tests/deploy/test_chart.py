@@ -92,7 +92,7 @@ REFUSED = {
     "a-relative-directory": ("nri.socketDirectory=run/nri", "'/nri/socketDirectory'"),
     "an-endpoint-with-a-scheme": ("collector.endpoint=http://x:4317", "'/collector/endpoint'"),
     "an-interval-without-unit": ("monitoring.interval=15", "'/monitoring/interval'"),
-    "a-toleration-misspelt": ("tolerations[0].operater=Exists", "'/tolerations/0'"),
+    "an-unknown-part-of-a-toleration": ("tolerations[0].verb=Exists", "'/tolerations/0'"),
     "what-the-manifest-decides": (
         "config.numalign.hostRoot=/mnt",
         "config.numalign.hostRoot is given, but the chart writes it itself",
