@@ -30,7 +30,7 @@ from numalign.provider.engine import (
     Preparation,
     Recorded,
 )
-from numalign.provider.phases import Phases, Prepared
+from numalign.provider.phases import Phases, Prepared, Tentative
 from numalign.provider.values import ResourceFacts
 from numalign.store.provider_store import ProviderStore
 
@@ -125,12 +125,13 @@ class Ledger(Generic[S]):
         last: bool,
         dry_run: bool,
         seal_later: bool = False,
+        group: bool = False,
     ) -> Allocated[S]:
         """Take what a container, or (None) the pod, asks for.
 
         With `last`, and unless it is a dry run, the part is on disk as prepared when this
         returns without a failure; but with `seal_later`, an outcome that is `unsealed` waits
-        for `seal`.
+        for `seal`, and the part of a `group` waits for `prepare`.
         """
         async with self._lock:
             state = self._open(admission_id, pod)
@@ -146,23 +147,43 @@ class Ledger(Generic[S]):
                 return outcome
             if outcome.unsealed and seal_later:
                 return outcome
-            sealed = await self._seal(admission_id, outcome.state, pod)
+            sealed = await self._seal(admission_id, outcome.state, pod, group=group)
             return Allocated(
                 sealed.state, sealed.failure, outcome.plugin_calls + sealed.plugin_calls
             )
 
-    async def seal(self, admission_id: AdmissionId, pod: Pod) -> Allocated[S]:
+    async def seal(
+        self, admission_id: AdmissionId, pod: Pod, *, group: bool = False
+    ) -> Allocated[S]:
         """Do what cannot be undone for an admission that was left unsealed.
 
-        The part is on disk as prepared when this returns without a failure. Raises
-        Unavailable where the admission is not open.
+        The part is on disk as prepared when this returns without a failure, unless it is that
+        of a `group`, which waits for `prepare`. Raises Unavailable where the admission is not
+        open.
         """
         async with self._lock:
-            if not self._phases.is_open(admission_id):
-                raise Unavailable(
-                    f"provider {self._engine.name}: admission {admission_id} is not open"
-                )
-            return await self._seal(admission_id, self._phases.basis(admission_id), pod)
+            self._require_open(admission_id)
+            basis = self._phases.basis(admission_id)
+            return await self._seal(admission_id, basis, pod, group=group)
+
+    async def prepare(self, admission_id: AdmissionId) -> None:
+        """The pods of a group have everything: their part is on disk when this returns.
+
+        Raises Unavailable where the admission is not open.
+        """
+        async with self._lock:
+            self._require_open(admission_id)
+            part = self._phases.part(admission_id)
+            if isinstance(part, Tentative):
+                await self._prepare(admission_id, part.state, part.pod_uid)
+
+    async def leave(self, admission_id: AdmissionId, pod_uid: PodUid) -> None:
+        """The last pod of a group is off; the pods before it stay."""
+        async with self._lock:
+            before = self._phases
+            self._phases = before.left(admission_id, pod_uid)
+            if self._phases is not before:
+                self._cleanup.undone(pod_uid)
 
     async def commit(self, admission_id: AdmissionId) -> None:
         """The admission is recorded: forget how to undo it."""
@@ -327,10 +348,16 @@ class Ledger(Generic[S]):
             return self._engine.pod_topology_hints(state, pod, sources)
         return self._engine.topology_hints(state, pod, container, sources)
 
-    async def _seal(self, admission_id: AdmissionId, state: S, pod: Pod) -> Allocated[S]:
+    def _require_open(self, admission_id: AdmissionId) -> None:
+        if not self._phases.is_open(admission_id):
+            raise Unavailable(f"provider {self._engine.name}: admission {admission_id} is not open")
+
+    async def _seal(
+        self, admission_id: AdmissionId, state: S, pod: Pod, *, group: bool
+    ) -> Allocated[S]:
         sealed = await self._engine.seal(state, pod)
         self._phases = self._phases.tried(sealed.state)
-        if sealed.failure is None:
+        if sealed.failure is None and not group:
             await self._prepare(admission_id, sealed.state, pod.uid)
         return sealed
 
@@ -338,7 +365,7 @@ class Ledger(Generic[S]):
         before = self._phases
         self._phases = before.opened(admission_id, pod.uid)
         if self._phases is not before:
-            if before.tentative is not None:
+            if before.tentative is not None and not before.is_open(admission_id):
                 self._cleanup.undone(before.tentative.pod_uid)
             self._cleanup.admitting(pod)
         return self._phases.basis(admission_id)

@@ -17,6 +17,10 @@ What a step makes of an admission, where it stands in
     told: record lost     gone        final                               final
     the process dies      gone        prepared, and in doubt              final
 
+An admission of several pods, a group, is one admission in all of this: its pods are tried one
+after the other, they are prepared together, and they end together. Only the pod that came last
+can be taken back by itself, while the group is tentative.
+
 Invariants:
 - `books` hold what is final and what is prepared, and nothing tentative; they alone are kept;
 - at most one part is prepared, and none is opened beside it: so the books before it are those
@@ -54,11 +58,16 @@ class Standing(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Tentative(Generic[S]):
-    """The admission that is open, and the state that its next call is decided on."""
+    """The admission that is open, and the state that its next call is decided on.
+
+    `pod_uid` is the pod of the last call, and `without` the state without it: in a group, the
+    one that the pods before it led to.
+    """
 
     admission_id: AdmissionId
     pod_uid: PodUid
     state: S
+    without: S
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +122,13 @@ class Phases(Generic[S]):
         return self.tentative is not None and self.tentative.admission_id == admission_id
 
     def opened(self, admission_id: AdmissionId, pod_uid: PodUid) -> Self:
-        """With the admission open; the same value if it was.
+        """With the admission open for the pod; the same value if it was.
 
         Raises Unavailable in doubt, for an admission that is over, and beside a prepared part.
         """
         self.require_certainty()
         if self.is_open(admission_id):
-            return self
+            return self._turned_to(pod_uid)
         if admission_id in self.prepared or admission_id in self.over:
             raise Unavailable(f"provider {self.name}: admission {admission_id} is over")
         if self.prepared:
@@ -128,11 +137,18 @@ class Phases(Generic[S]):
                 "has not been told"
             )
         left = self._ended(self.tentative.admission_id) if self.tentative is not None else self
-        return replace(left, tentative=Tentative(admission_id, pod_uid, self.books.state))
+        books = self.books.state
+        return replace(left, tentative=Tentative(admission_id, pod_uid, books, books))
 
     def tried(self, state: S) -> Self:
         """The open admission has come to `state`."""
         return replace(self, tentative=replace(self._tentative(), state=state))
+
+    def left(self, admission_id: AdmissionId, pod_uid: PodUid) -> Self:
+        """The pod, if it is the last one of the open group, has taken nothing."""
+        if not self.is_open(admission_id) or self._tentative().pod_uid != pod_uid:
+            return self
+        return self.tried(self._tentative().without)
 
     def prepare(self, payload: bytes) -> Self:
         """The open admission has everything; `payload` is its state as it is kept."""
@@ -173,6 +189,13 @@ class Phases(Generic[S]):
     def standing(self, state: S, payload: bytes) -> Self:
         """The books are these, outside of any admission."""
         return replace(self, books=Standing(state, payload))
+
+    def _turned_to(self, pod_uid: PodUid) -> Self:
+        open_now = self._tentative()
+        if open_now.pod_uid == pod_uid:
+            return self
+        following = replace(open_now, pod_uid=pod_uid, without=open_now.state)
+        return replace(self, tentative=following)
 
     def _tentative(self) -> Tentative[S]:
         if self.tentative is None:

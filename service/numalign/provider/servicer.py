@@ -77,6 +77,7 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
             resources=self._ledger.engine.resources(),
             instance_id=self._instance_id,
             pre_starts=self._pre_start is not None,
+            takes_groups=True,
         )
 
     async def GetTopologyHints(
@@ -139,6 +140,7 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
                     last=request.last,
                     dry_run=request.dry_run,
                     seal_later=request.seal_later,
+                    group=request.group,
                 )
         except Fault as fault:
             return hp.AllocateResponse(
@@ -177,6 +179,7 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
                     last=request.last,
                     dry_run=request.dry_run,
                     seal_later=request.seal_later,
+                    group=request.group,
                 )
         except Fault as fault:
             return hp.AllocatePodResponse(
@@ -204,13 +207,18 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
         pod = self._pods.decode(request.pod)
         admission_id = AdmissionId(request.admission_id)
         with self._about(admission_id, pod, None):
-            outcome = await self._ledger.seal(admission_id, pod)
+            outcome = await self._ledger.seal(admission_id, pod, group=request.group)
         return hp.SealResponse(
             instance_id=self._instance_id,
             failure=_failure(outcome.failure),
             allocations=self._holdings(outcome.state, pod.uid),
             plugin_calls=[call_to_message(call) for call in outcome.plugin_calls],
         )
+
+    async def Prepare(self, request: hp.PrepareRequest, context: Context) -> hp.PrepareResponse:
+        """Makes the part of a group durable."""
+        await self._ledger.prepare(AdmissionId(request.admission_id))
+        return hp.PrepareResponse(instance_id=self._instance_id)
 
     async def Commit(self, request: hp.CommitRequest, context: Context) -> hp.CommitResponse:
         """The admission is recorded."""
@@ -219,7 +227,10 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
         return hp.CommitResponse(instance_id=self._instance_id)
 
     async def Abort(self, request: hp.AbortRequest, context: Context) -> hp.AbortResponse:
-        """The admission is off."""
+        """The admission is off, or one pod of a group."""
+        if request.pod_only:
+            await self._ledger.leave(AdmissionId(request.admission_id), PodUid(request.pod_uid))
+            return hp.AbortResponse(instance_id=self._instance_id)
         keep = request.leftovers == hp.LEFTOVERS_KEEP
         await self._ledger.abort(
             AdmissionId(request.admission_id),

@@ -64,6 +64,7 @@ class ProviderHandle:
     last_error: str = ""
     refitted: bool = False
     pre_starts: bool = False
+    takes_groups: bool = False
     _fitted: int = field(default=0, init=False)
     _outcome: asyncio.Task[None] | None = field(default=None, init=False)
     _later: asyncio.TimerHandle | None = field(default=None, init=False)
@@ -115,6 +116,7 @@ class ProviderHandle:
         info = await self.call(lambda: self.stub.GetInfo(hp.GetInfoRequest(), timeout=self.timeout))
         self.resources = tuple(info.resources)
         self.pre_starts = info.pre_starts
+        self.takes_groups = info.takes_groups
         taken = await self.call(lambda: self.stub.Reconcile(picture, timeout=self.timeout))
         if taken.instance_id != info.instance_id:
             raise ProviderDown(self.name, "restarted while it was told the picture")
