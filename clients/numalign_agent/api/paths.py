@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 PODS = "/api/v1/pods"
 NODES = "/api/v1/nodes"
+TOPOLOGIES = "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 
 
@@ -42,6 +43,11 @@ def node(name: str) -> str:
 def node_status(name: str) -> str:
     """The status of one node."""
     return f"{node(name)}/status"
+
+
+def topology(name: str) -> str:
+    """The NodeResourceTopology of one node."""
+    return f"{TOPOLOGIES}/{_part(name)}"
 
 
 def lease(name: str) -> str:

@@ -7,7 +7,7 @@ agent has to hand on fields of a pod that this version of the client does not kn
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ CALL_SECONDS = 30.0
 
 CONNECT_SECONDS = 10.0
 MERGE_PATCH = "application/strategic-merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
 
 _AGENT = "numalign-agent"
 _FIRST_ERROR = 400
@@ -58,6 +59,10 @@ class ApiServer:
     async def patch(self, path: str, patch: Mapping[str, Any]) -> Json:
         """Merge a patch into an object; lists by their keys, as Kubernetes does."""
         return await self._call("PATCH", path, body=patch, content_type=MERGE_PATCH)
+
+    async def json_patch(self, path: str, patch: Sequence[Mapping[str, Any]]) -> Json:
+        """Change an object by operations; all of them, or where a test of theirs fails none."""
+        return await self._call("PATCH", path, body=list(patch), content_type=JSON_PATCH)
 
     async def delete(self, path: str, *, uid: str, grace_seconds: int) -> Json:
         """Delete an object if it is still the one of this UID."""
@@ -98,7 +103,7 @@ class ApiServer:
         path: str,
         *,
         query: Mapping[str, str] | None = None,
-        body: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | list[Mapping[str, Any]] | None = None,
         content_type: str = "application/json",
     ) -> Json:
         from aiohttp import ClientTimeout  # noqa: PLC0415 - as above
@@ -117,7 +122,7 @@ class ApiServer:
         method: str,
         path: str,
         query: Mapping[str, str] | None,
-        body: Mapping[str, Any] | None,
+        body: Mapping[str, Any] | list[Mapping[str, Any]] | None,
         content_type: str,
         timeout: ClientTimeout,  # noqa: ASYNC109 - it is the client's own kind
     ) -> ClientResponse:

@@ -16,6 +16,7 @@ _LAZY: dict[str, tuple[str, str]] = {
     "pods": (f"{_COMMANDS}.pods:pods", "Show the pods of this node and what became of them."),
     "journal": (f"{_COMMANDS}.journal:journal", "Show what the agent decided and did."),
     "nri": (f"{_COMMANDS}.nri:nri", "Pin containers through the container runtime."),
+    "node": (f"{_COMMANDS}.node:node", "Tell the cluster how this node stands."),
 }
 
 

@@ -36,7 +36,7 @@ DEFAULT_OWNER = "agent"
 
 _KEYS = (
     "nodeName", "owner", "runner", "stateDirectory", "podLogsDirectory", "address", "api",
-    "enforce", "kubelet", "reconcileFrequency", "journalEntries", "nri", "cgroups",
+    "enforce", "kubelet", "reconcileFrequency", "journalEntries", "nri", "node", "cgroups",
 )  # fmt: skip
 
 

@@ -1,0 +1,50 @@
+"""What to do where the API server refuses, in words. Pure."""
+
+from __future__ import annotations
+
+from numalign_agent.api.errors import CONFLICT, ApiError, Refused
+
+FORBIDDEN, INVALID = 403, 422
+
+
+def is_overtaken(error: ApiError) -> bool:
+    """Whether somebody else changed the object in between: to be read and tried anew."""
+    return isinstance(error, Refused) and error.status in {CONFLICT, INVALID}
+
+
+def node_trouble(error: ApiError, node_name: str) -> str:
+    """Why the Node cannot be read or changed, and the way out."""
+    if not isinstance(error, Refused):
+        return str(error)
+    match error.status:
+        case 401:
+            return f"{error}: the API server does not know these credentials"
+        case 403:
+            return (
+                f"{error}: this service account needs the rights get and patch on nodes; bind it "
+                "to the ClusterRole numalign-node"
+            )
+        case 404:
+            return (
+                f"there is no Node {node_name}: --node-name (numalign.agent.nodeName) must be the "
+                "name that the node has in the cluster"
+            )
+        case _:
+            return str(error)
+
+
+def topology_trouble(error: ApiError, node_name: str) -> str:
+    """Why the NodeResourceTopology cannot be read or written, and the way out."""
+    if isinstance(error, Refused) and error.status == FORBIDDEN:
+        return (
+            f"{error}: this service account needs the rights get, create and update on "
+            "noderesourcetopologies of topology.node.k8s.io; bind it to the ClusterRole "
+            "numalign-topology"
+        )
+    return node_trouble(error, node_name)
+
+
+NO_TOPOLOGY_KIND = (
+    "this cluster has no NodeResourceTopology (topology.node.k8s.io/v1alpha2): apply "
+    "deploy/crds/noderesourcetopologies.yaml, or leave numalign.agent.node.topology out"
+)
