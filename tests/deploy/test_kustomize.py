@@ -32,11 +32,12 @@ _VERSION = _PYPROJECT["project"]["version"]
 _SERVICES = {"admission", "topology", "cpu", "memory", "device"}
 _CONTAINERS = {
     "base": _SERVICES,
-    "overlays/all-in-one": {"services", "nri"},
-    "overlays/collector": _SERVICES | {"nri", "collector"},
-    "overlays/device-plugin-host": _SERVICES | {"nri"},
-    "overlays/nri": _SERVICES | {"nri"},
-    "overlays/observer": _SERVICES | {"nri"},
+    "overlays/all-in-one": {"services", "nri", "node"},
+    "overlays/collector": _SERVICES | {"nri", "node", "collector"},
+    "overlays/device-plugin-host": _SERVICES | {"nri", "node"},
+    "overlays/nri": _SERVICES | {"nri", "node"},
+    "overlays/observer": _SERVICES | {"nri", "node"},
+    "overlays/scheduler": _SERVICES | {"nri", "node"},
 }
 _ROOTS = {
     "overlays/device-plugin-host": {"nri", "device"},
@@ -120,11 +121,13 @@ def test_who_runs_and_who_is_root(name: str) -> None:
 
 
 @every
-def test_only_the_plugin_reaches_the_api_server_and_control_groups(name: str) -> None:
+def test_who_reaches_the_api_server_and_control_groups(name: str) -> None:
     assert pod_of(name)["spec"]["automountServiceAccountToken"] is False
     for each, container in containers_of(name).items():
         mounts = {mount["name"]: mount for mount in container["volumeMounts"]}
-        assert mounts.keys().isdisjoint({"api-access", "cgroups", "runtime"}) or each == "nri"
+        assert mounts.keys().isdisjoint({"cgroups", "runtime"}) or each == "nri"
+        assert "api-access" not in mounts or each in {"nri", "node"}
+        assert each != "node" or mounts.keys() == {"api-access", "config", "sockets"}
         if "host" in mounts:
             assert mounts["host"] == {
                 "name": "host",
@@ -138,11 +141,29 @@ def test_only_the_plugin_reaches_the_api_server_and_control_groups(name: str) ->
 def test_rights_name_what_they_are_for(name: str) -> None:
     rules = [rule for role in of_kind(rendered(name), "ClusterRole") for rule in role["rules"]]
 
-    assert {(rule["resources"][0], *rule["verbs"]) for rule in rules} == (
-        set()
-        if name == "base"
-        else {("pods", "get"), ("pods/eviction", "create"), ("events", "create")}
-    )
+    expected = set()
+    if name != "base":
+        expected |= {("pods", "get"), ("pods/eviction", "create"), ("events", "create")}
+        expected |= {("nodes", "get", "patch")}
+    if name == "overlays/scheduler":
+        expected |= {("noderesourcetopologies", "get", "create", "update")}
+    assert {(rule["resources"][0], *rule["verbs"]) for rule in rules} == expected
+    assert all(len(rule["resources"]) == 1 for rule in rules)
+
+
+@every
+def test_every_role_is_bound_to_the_one_account(name: str) -> None:
+    documents = rendered(name)
+    roles = {role["metadata"]["name"] for role in of_kind(documents, "ClusterRole")}
+    bound = {
+        binding["roleRef"]["name"]: binding["subjects"]
+        for binding in of_kind(documents, "ClusterRoleBinding")
+    }
+
+    assert bound == {
+        role: [{"kind": "ServiceAccount", "name": "numalign", "namespace": "numalign-system"}]
+        for role in roles
+    }
 
 
 @every
@@ -168,7 +189,7 @@ def test_ports_named_metrics_are_where_metrics_are_served(name: str, tmp_path: P
     settings = load_settings(config, {}, is_root=False)
     plugin = yaml.safe_load(config.read_text(encoding="utf-8"))["numalign"].get("agent", {})
     served = {}
-    for each in containers_of(name).keys() - {"collector", "nri"}:
+    for each in containers_of(name).keys() - {"collector", "nri", "node"}:
         address = (
             settings.metrics.address
             if each == "services"
@@ -177,7 +198,8 @@ def test_ports_named_metrics_are_where_metrics_are_served(name: str, tmp_path: P
         assert address is not None
         served[each] = address.port
     if plugin:
-        served["nri"] = int(plugin["nri"]["address"].rpartition(":")[2])
+        for each in ("nri", "node"):
+            served[each] = int(plugin[each]["address"].rpartition(":")[2])
 
     declared = {
         each: port["containerPort"]
@@ -188,6 +210,28 @@ def test_ports_named_metrics_are_where_metrics_are_served(name: str, tmp_path: P
 
     assert declared == served
     assert max(Counter(declared.values()).values()) == 1
+
+
+@every
+def test_the_page_of_an_agent_is_asked_by_its_probes(name: str) -> None:
+    for each in {"nri", "node"} & containers_of(name).keys():
+        container = containers_of(name)[each]
+        (port,) = (port["containerPort"] for port in container["ports"])
+        asked = {
+            probe: container[f"{probe}Probe"]["httpGet"] for probe in ("liveness", "readiness")
+        }
+
+        assert asked == {
+            "liveness": {"path": "/healthz", "port": port},
+            "readiness": {"path": "/readyz", "port": port},
+        }
+
+
+@pytest.mark.parametrize("name", [name for name in KUSTOMIZATIONS if name != "base"])
+def test_the_topology_is_exported_where_a_scheduler_is_told(name: str) -> None:
+    exports = "--export-topology" in containers_of(name)["node"]["args"]
+
+    assert exports == (name == "overlays/scheduler")
 
 
 @every
