@@ -5,39 +5,36 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
 from pathlib import Path
 
+import pytest
 from grpc import aio
 from tests.e2e.cri import Cri
 from tests.e2e.debian import unpacked
 from tests.e2e.images import write_image
 from tests.e2e.required import leave_out, need
 
+USUAL_SUITE = "trixie"
+"""Has containerd 1.7, the oldest that numalign works with."""
+
+NEWER_SUITE = "forky"
+"""Has containerd 2."""
+
 PAUSE, BUSYBOX = "localhost/numalign-pause:e2e", "localhost/numalign-busybox:e2e"
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _START_SECONDS = 30.0
-_CONFIG = """
-version = 2
+_COMMON = """
 root = "{directory}/root"
 state = "{directory}/state"
 [grpc]
   address = "{directory}/c.sock"
 [debug]
   level = "warn"
-[plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "{pause}"
-  restrict_oom_score_adj = true
-  [plugins."io.containerd.grpc.v1.cri".containerd]
-    default_runtime_name = "runc"
-    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-      runtime_type = "io.containerd.runc.v2"
-      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-        BinaryName = "{runc}"
-        SystemdCgroup = false
 [plugins."io.containerd.internal.v1.opt"]
   path = "{directory}/opt"
 [plugins."io.containerd.nri.v1.nri"]
@@ -49,24 +46,52 @@ state = "{directory}/state"
   plugin_path = "{directory}/nri-plugins"
   plugin_config_path = "{directory}/nri-conf"
 """
+_RUNTIMES = """
+[plugins."{cri}"]
+  {own}
+  restrict_oom_score_adj = true
+  enable_cdi = true
+  cdi_spec_dirs = ["{{directory}}/cdi"]
+  [plugins."{cri}".containerd]
+    default_runtime_name = "runc"
+    [plugins."{cri}".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins."{cri}".containerd.runtimes.runc.options]
+        BinaryName = "{{runc}}"
+        SystemdCgroup = false
+"""
+_CONFIGS = {
+    1: f"""version = 2
+{_COMMON}
+{_RUNTIMES.format(cri="io.containerd.grpc.v1.cri", own='sandbox_image = "{pause}"')}
+""",
+    2: f"""version = 3
+{_COMMON}
+[plugins."io.containerd.cri.v1.images".pinned_images]
+  sandbox = "{{pause}}"
+{_RUNTIMES.format(cri="io.containerd.cri.v1.runtime", own="")}
+""",
+}
 
 
 class Containerd:
     """One runtime below a directory with a short path. Its pods are in `cgroup`."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, suite: str = USUAL_SUITE) -> None:
+        """The containerd of a suite of Debian."""
         self.directory = directory
         self.cgroup = f"/numalign-e2e-{os.getpid()}"
         self.cri = Cri(directory / "c.sock")
         self.nri_socket = directory / "nri.sock"
-        self._binaries, self._runc, self._busybox = programs()
+        self._binaries, self._runc, self._busybox = programs(suite)
+        self.version = version_of(self._binaries)
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self, *, nri: bool = True, patience: str = "20s") -> None:
         """Start it and wait until it answers. Its usual `patience` with plugins is 2 s."""
         config = self.directory / "config.toml"
         config.write_text(
-            _CONFIG.format(
+            _CONFIGS[self.version[0]].format(
                 directory=self.directory,
                 pause=PAUSE,
                 runc=self._runc,
@@ -155,18 +180,30 @@ def check_machine() -> None:
     need(len(os.sched_getaffinity(0)) >= 2, "two CPUs are needed, one shared and one exclusive")
 
 
-def programs() -> tuple[Path, Path, Path]:
+def programs(suite: str = USUAL_SUITE) -> tuple[Path, Path, Path]:
     """The directory of containerd's programs, runc, and a static busybox."""
-    suite = os.environ.get("NUMALIGN_E2E_SUITE", "trixie")
     binaries = unpacked(suite, "containerd") / "usr/bin"
     installed = shutil.which("runc")
     if installed is None:
         # A newer runc wants a newer libc than this machine may have.
-        installed = str(unpacked(_own_suite(), "runc") / "usr/sbin/runc")
-    return binaries, Path(installed), unpacked(_own_suite(), "busybox-static") / "bin/busybox"
+        installed = str(unpacked(own_suite(), "runc") / "usr/sbin/runc")
+    return binaries, Path(installed), unpacked(own_suite(), "busybox-static") / "bin/busybox"
 
 
-def _own_suite() -> str:
+def version_of(binaries: Path) -> tuple[int, ...]:
+    """The version of a containerd: 1.7 or newer, which has NRI."""
+    command = (binaries / "containerd", "--version")
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    if "GLIBC" in done.stderr:
+        # A suite that is ahead of the machine's: nothing that the machine could be made to do.
+        pytest.skip(f"the C library of this machine is too old: {done.stderr.strip()}")
+    found = re.search(r" v?(\d+)\.(\d+)\.(\d+)", done.stdout)
+    assert found is not None, f"containerd does not say which version it is: {done}"
+    return tuple(map(int, found.groups()))
+
+
+def own_suite() -> str:
+    """The release of Debian that this machine runs."""
     for line in Path("/etc/os-release").read_text(encoding="utf-8").splitlines():
         if line.startswith("VERSION_CODENAME="):
             return line.partition("=")[2].strip('"')

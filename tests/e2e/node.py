@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.e2e.containerd import BUSYBOX, Containerd
+from tests.e2e.containerd import BUSYBOX, USUAL_SUITE, Containerd
 from tests.e2e.cri import OF_CONTAINER, OF_NODE, cri
 from tests.integration.fake_api.server import FakeApiServer
 
@@ -94,10 +94,10 @@ class RunningPod:
 class Node:
     """Everything on one node, below one directory."""
 
-    def __init__(self, directory: Path, api: FakeApiServer) -> None:
+    def __init__(self, directory: Path, api: FakeApiServer, suite: str = USUAL_SUITE) -> None:
         self.directory = directory
         self.api = api
-        self.containerd = Containerd(directory)
+        self.containerd = Containerd(directory, suite)
         self.socket = directory / "run" / "admission.sock"
         self.config = directory / "numalign.yaml"
         self.services = Process(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import signal
@@ -10,12 +11,13 @@ import stat
 import sys
 import tempfile
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from grpc import aio
-from tests.e2e.containerd import check_machine
+from tests.e2e.containerd import NEWER_SUITE, USUAL_SUITE, check_machine
 from tests.e2e.node import CONNECTED, Node
 from tests.integration.fake_api.server import fake_api_server
 
@@ -24,15 +26,22 @@ pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module"), pytest.
 ALL, SHARED, EXCLUSIVE = "0-1", "0", "1"
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every test runs with the usual containerd, and those that say so with the newer one too."""
+    newer = metafunc.definition.get_closest_marker("newer_containerd") is not None
+    suites = [USUAL_SUITE, NEWER_SUITE] if newer else [USUAL_SUITE]
+    metafunc.parametrize("runtime", suites, indirect=True, scope="module")
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def runtime() -> AsyncIterator[Node]:
+async def runtime(request: pytest.FixtureRequest) -> AsyncIterator[Node]:
     """One containerd for all tests; its directory has a short name for the sockets' sake."""
     check_machine()
     directory = Path(tempfile.mkdtemp(prefix="nae2e-", dir="/tmp"))
     try:
         async with fake_api_server() as api:
             api.kubeconfig(directory / "kubeconfig")
-            node = Node(directory, api)
+            node = Node(directory, api, request.param)
             await node.containerd.start()
             try:
                 await node.containerd.import_images()
@@ -74,6 +83,7 @@ async def served(tidied: Node) -> Node:
     return tidied
 
 
+@pytest.mark.newer_containerd
 async def test_exclusive_cpus_are_seen_in_the_process(served: Node) -> None:
     shared = await served.run_whole_pod("shared")
     before = await served.cpus(shared)
@@ -84,6 +94,7 @@ async def test_exclusive_cpus_are_seen_in_the_process(served: Node) -> None:
     assert await served.cpus(shared) == SHARED
 
 
+@pytest.mark.newer_containerd
 async def test_a_refusal_is_seen_by_who_asked_and_judged_anew(served: Node) -> None:
     first = await served.run_pod("first", cpu=1)
     await served.run_container(first, cpu=1)
@@ -151,6 +162,7 @@ async def test_what_somebody_else_has_set_stays(node: Node) -> None:
     assert await node.cpus(ours) == EXCLUSIVE
 
 
+@pytest.mark.newer_containerd
 async def test_killed_and_restarted(served: Node) -> None:
     """Fail-open while the plugin is gone, and put right as soon as it is back."""
     shared = await served.run_whole_pod("shared")
@@ -178,6 +190,7 @@ async def test_killed_and_restarted(served: Node) -> None:
     assert gone.uid not in await served.admitted()
 
 
+@pytest.mark.newer_containerd
 async def test_a_hung_admission(node: Node) -> None:
     """The runtime does not wait longer than it does for any plugin, and the pod is not lost."""
     await node.containerd.stop()
@@ -214,6 +227,7 @@ async def test_admission_restarted(served: Node) -> None:
     assert await served.cpus(pinned) == EXCLUSIVE
 
 
+@pytest.mark.newer_containerd
 async def test_the_runtime_restarted(served: Node) -> None:
     shared = await served.run_whole_pod("shared")
     await served.containerd.stop(signal.SIGKILL)
@@ -249,6 +263,7 @@ BOOTED = (("old", 1), ("young", 1), ("none", 0))
 BOOTED_ON = (EXCLUSIVE, SHARED, SHARED)
 
 
+@pytest.mark.newer_containerd
 async def test_a_cpuset_changed_by_hand_is_put_back(served: Node) -> None:
     pinned = await served.run_whole_pod("pinned", cpu=1)
     path = served.cpuset_of(served.pod("pinned"), pinned)
@@ -295,14 +310,13 @@ async def test_a_pod_that_ended_makes_room_at_once(served: Node) -> None:
     assert set(await served.admitted()) == {served.pod("next").uid}
 
 
-async def test_devices_of_a_plugin_reach_the_container(node: Node) -> None:
-    """numalign hosts the device plugins: what one wants changed is in the container."""
+@asynccontextmanager
+async def file_devices(node: Node, said: str) -> AsyncIterator[str]:
+    """numalign hosts the sample plugin, whose device is a file that says this; the resource."""
     sockets, devices = node.directory / "plugins", node.directory / "devices"
     for path in (sockets, devices):
         path.mkdir(exist_ok=True)
-    null = node.directory / "null"
-    os.mknod(null, stat.S_IFCHR | 0o666, os.makedev(1, 3))
-    (devices / "one").write_text(f"node: {null}\n")
+    (devices / "one").write_text(said)
     hosted = {"mode": "host", "directory": str(sockets), "pluginsRegistry": ""}
     node.configure({"devicePlugins": hosted}, injectDevices=True)
     await node.start_services()
@@ -310,18 +324,50 @@ async def test_devices_of_a_plugin_reach_the_container(node: Node) -> None:
     plugin = node.device_plugin(sockets, devices)
     await plugin.start()
     try:
-        resource = await node.until_offered("example.com/file")
-        pod = await node.run_pod("holder", cpu=1, devices={resource: "1"})
-        container = await node.run_container(pod, cpu=1)
-        environment = await node.containerd.cri.run_inside(container, "cat", "/proc/1/environ")
-        mounted = await node.containerd.cri.run_inside(container, "cat", "/var/run/devices/one")
-        nothing = await node.containerd.cri.run_inside(container, "cat", str(null))
+        yield await node.until_offered("example.com/file")
     finally:
         await plugin.stop()
+
+
+@pytest.mark.newer_containerd
+async def test_devices_of_a_plugin_reach_the_container(node: Node) -> None:
+    """numalign hosts the device plugins: what one wants changed is in the container."""
+    null = node.directory / "null"
+    os.mknod(null, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    async with file_devices(node, f"node: {null}\n") as resource:
+        pod = await node.run_pod("holder", cpu=1, devices={resource: "1"})
+        container = await node.run_container(pod, cpu=1)
+        inside = node.containerd.cri.run_inside
+        environment = await inside(container, "cat", "/proc/1/environ")
+        mounted = await inside(container, "cat", "/var/run/devices/one")
+        nothing = await inside(container, "cat", str(null))
 
     assert "EXAMPLE_COM_FILE=one" in environment.split("\0")
     assert mounted == f"node: {null}\n"
     assert nothing == ""
+    assert await node.cpus(container) == EXCLUSIVE
+
+
+@pytest.mark.newer_containerd
+async def test_cdi_devices_reach_the_container_or_it_is_refused(node: Node) -> None:
+    specs = node.directory / "cdi"
+    specs.mkdir(exist_ok=True)
+    card = {"name": "a", "containerEdits": {"env": ["CARD=a"]}}
+    spec = {"cdiVersion": "0.5.0", "kind": "example.com/card", "devices": [card]}
+    (specs / "card.json").write_text(json.dumps(spec))
+    async with file_devices(node, "cdi: example.com/card=a\n") as resource:
+        pod = await node.run_pod("holder", cpu=1, devices={resource: "1"})
+        if node.containerd.version < (2, 1):
+            with pytest.raises(aio.AioRpcError) as refused:
+                await node.run_container(pod, cpu=1)
+            assert "container app needs CDI device example.com/card=a" in str(
+                refused.value.details()
+            )
+            return
+        container = await node.run_container(pod, cpu=1)
+        environment = await node.containerd.cri.run_inside(container, "cat", "/proc/1/environ")
+
+    assert "CARD=a" in environment.split("\0")
     assert await node.cpus(container) == EXCLUSIVE
 
 
