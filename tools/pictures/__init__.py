@@ -1,0 +1,1 @@
+"""Pictures for the documents, drawn from what numalign decides."""
