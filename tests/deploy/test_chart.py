@@ -109,6 +109,10 @@ REFUSED = {
         "nri.enabled=false,devices.mode=host",
         'devices.mode is "host", which needs nri.enabled: true',
     ),
+    "an-export-without-the-plugin": (
+        "nri.enabled=false,node.exportTopology=true",
+        "node.exportTopology is true, which needs nri.enabled: true",
+    ),
 }
 
 
@@ -187,4 +191,6 @@ def test_the_collector_scrapes_those_that_there_are() -> None:
     )
     (job,) = config["receivers"]["prometheus"]["config"]["scrape_configs"]
 
-    assert job["static_configs"] == [{"targets": ["127.0.0.1:9464", "127.0.0.1:9470"]}]
+    assert job["static_configs"] == [
+        {"targets": ["127.0.0.1:9464", "127.0.0.1:9470", "127.0.0.1:9471"]}
+    ]

@@ -15,6 +15,9 @@
 {{- fail (printf "config.numalign.agent.nri.%s is given, but the chart writes it itself: leave it out; nri.onReject, nri.socketDirectory and devices.mode are the values for it" .) -}}
 {{- end -}}
 {{- end -}}
+{{- if hasKey (dig "agent" "node" dict $given) "address" -}}
+{{- fail "config.numalign.agent.node.address is given, but the chart writes it itself: leave it out" -}}
+{{- end -}}
 {{- $metrics := dict "address" "0.0.0.0:9464" -}}
 {{- if eq .Values.services.layout "separate" -}}
 {{- $services := dict -}}
@@ -36,9 +39,11 @@
 {{- if eq .Values.devices.mode "host" -}}
 {{- $_ := set $nri "injectDevices" true -}}
 {{- end -}}
-{{- $_ := set $section "agent" (dict "api" dict "nri" $nri) -}}
+{{- $_ := set $section "agent" (dict "api" dict "nri" $nri "node" (dict "address" "0.0.0.0:9471")) -}}
 {{- else if ne .Values.devices.mode "none" -}}
 {{- fail (printf "devices.mode is %q, which needs nri.enabled: true" .Values.devices.mode) -}}
+{{- else if .Values.node.exportTopology -}}
+{{- fail "node.exportTopology is true, which needs nri.enabled: true" -}}
 {{- end -}}
 {{- $kind := dict "apiVersion" "kubelet.config.k8s.io/v1beta1" "kind" "KubeletConfiguration" -}}
 {{- toYaml (merge $kind (dict "numalign" (mergeOverwrite $section $given)) (deepCopy .Values.config)) -}}
@@ -51,7 +56,7 @@
 {{- $targets = append $targets (printf "127.0.0.1:%v" .port) -}}
 {{- end -}}
 {{- if .Values.nri.enabled -}}
-{{- $targets = append $targets "127.0.0.1:9470" -}}
+{{- $targets = concat $targets (list "127.0.0.1:9470" "127.0.0.1:9471") -}}
 {{- end -}}
 {{- $config := .Files.Get "files/collector.yaml" | fromYaml -}}
 {{- range $config.receivers.prometheus.config.scrape_configs -}}
