@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from tests.e2e.required import need
+from tests.e2e.required import leave_out, need
 
 CACHE = "NUMALIGN_E2E_CACHE"
 _SOURCES = Path("/etc/apt")
@@ -39,8 +39,7 @@ def unpacked(suite: str, *packages: str) -> Path:
     if root.is_dir():
         return root
     need(shutil.which("apt-get") is not None, "no apt-get to get Debian packages with")
-    archive = _archive()
-    need(archive is not None, "apt has no Debian archive configured")
+    archive = debian_archive()
     work = cache_directory() / f"apt-{os.getpid()}"
     try:
         options = _private_apt(work, f"deb [signed-by={_KEYRING}] {archive} {suite} main\n")
@@ -56,7 +55,7 @@ def unpacked(suite: str, *packages: str) -> Path:
     return root
 
 
-def _archive() -> str | None:
+def debian_archive() -> str:
     """The address of the Debian archive in the machine's own sources."""
     files = [
         *sorted((_SOURCES / "sources.list.d").glob("*.sources")),
@@ -68,7 +67,7 @@ def _archive() -> str | None:
         found = re.search(r"^(?:URIs:|deb(?: \[[^]]*\])?)\s+(\S+/debian)/?\s*", text, re.MULTILINE)
         if found:
             return found[1]
-    return None
+    return leave_out("apt has no Debian archive configured")
 
 
 def _private_apt(work: Path, sources: str) -> list[str]:
