@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_they_are_what_is_drawn_from_decisions(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted(IMAGES.glob("*.svg")), ids=lambda path: path.name)
 def test_each_is_well_formed_and_made_for_both_kinds_of_page(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    root = ElementTree.fromstring(text)
+    root = ET.fromstring(text)
 
     assert root.attrib["aria-label"]
     assert "prefers-color-scheme: dark" in text
