@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
-from tests.integration.fake_api.store import Json, Problem, Store, event_of
+from tests.integration.fake_api.execution import Execution
+from tests.integration.fake_api.store import Json, Problem, Store, event_of, has
 
 TOKEN = "s3cret"
+
+_REASONS = {401: "Unauthorized", 403: "Forbidden"}
+
+CUSTOM = "noderesourcetopologies"
+"""A collection that a cluster has only where its kind was defined there."""
 
 
 @dataclass(slots=True)
 class Faults:
     """What goes wrong. `fail`: HTTP statuses of the next answers. `piece`: bytes that a watch
-    sends at a time, with a pause after each. `mute`: watches that begin say nothing."""
+    sends at a time, with a pause after each. `mute`: watches that begin say nothing. `forbidden`:
+    methods and collections, as `PATCH nodes`, for which there is no right. `overtaken`: what
+    somebody else does just before the next changes of objects."""
 
     fail: list[int] = field(default_factory=list)
+    forbidden: set[str] = field(default_factory=set)
+    overtaken: list[Callable[[], object]] = field(default_factory=list)
     piece: int = 0
     mute: bool = False
     garbage: bytes = b""
@@ -30,10 +40,16 @@ class Faults:
 class FakeApiServer:
     """Lists, watches, single objects, `status` sub-resources; bearer token required."""
 
-    def __init__(self) -> None:
+    def __init__(self, execution: Execution | None = None) -> None:
+        """An API server; with `execution`, commands can be run in pods.
+
+        Then no token is asked for: kubectl sends none without TLS.
+        """
+        self.execution = execution
         self.store = Store()
         self.faults = Faults()
         self.requests: list[str] = []
+        self.has_custom = False
         self.url = ""
         self.bookmark_every = 0.05
         self.bookmarked = 0
@@ -44,12 +60,14 @@ class FakeApiServer:
 
     async def start(self) -> None:
         application = web.Application(middlewares=[self._answer])
-        for prefix in ("/api/v1", "/apis/{group}/v1"):
+        for prefix in ("/api/v1", "/apis/{group}/{version}"):
             for scope in ("", "/namespaces/{namespace}"):
                 base = f"{prefix}{scope}/{{collection}}"
                 application.router.add_route("*", base, self._collection)
                 application.router.add_route("*", f"{base}/{{name}}", self._object)
                 application.router.add_route("*", f"{base}/{{name}}/status", self._object)
+        if self.execution is not None:
+            self.execution.add_to(application)
         self._runner = web.AppRunner(application, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port, reuse_address=True)
@@ -96,9 +114,18 @@ class FakeApiServer:
     async def _answer(self, request: web.Request, handler: Any) -> web.StreamResponse:
         self.requests.append(f"{request.method} {request.path_qs}")
         if self.faults.fail:
-            return _refusal(Problem(self.faults.fail.pop(0), "Injected", "as the test wants"))
-        if request.headers.get("Authorization") != f"Bearer {TOKEN}":
+            status = self.faults.fail.pop(0)
+            return _refusal(Problem(status, _REASONS.get(status, "Injected"), "as the test wants"))
+        is_known = request.headers.get("Authorization") == f"Bearer {TOKEN}"
+        if self.execution is None and not is_known:
             return _refusal(Problem(401, "Unauthorized"))
+        collection = request.match_info.get("collection", "")
+        if f"{request.method} {collection}" in self.faults.forbidden:
+            text = f'{collection} is forbidden: User "u" cannot do this'
+            return _refusal(Problem(403, "Forbidden", text))
+        if collection == CUSTOM and not self.has_custom:
+            text = "the server could not find the requested resource"
+            return _refusal(Problem(404, "NotFound", text))
         try:
             answer: web.StreamResponse = await handler(request)
         except Problem as problem:
@@ -122,24 +149,33 @@ class FakeApiServer:
         collection, namespace = _place(request)
         name = request.match_info["name"]
         part = "status" if request.path.endswith("/status") else ""
+        if request.method in {"PUT", "PATCH"} and self.faults.overtaken:
+            self.faults.overtaken.pop(0)()
         match request.method:
             case "GET":
                 answer = self.store.get(collection, namespace, name)
             case "PUT":
                 answer = self.store.update(collection, namespace, name, await request.json())
             case "PATCH":
-                assert request.content_type == "application/strategic-merge-patch+json"
-                patch = await request.json()
-                answer = self.store.patch(collection, namespace, name, patch, part=part)
+                answer = self._patched(request, await request.json(), part)
             case "DELETE":
                 answer = self.store.delete(collection, namespace, name, await request.json())
             case method:
                 raise Problem(405, "MethodNotAllowed", method)
         return web.json_response(answer)
 
+    def _patched(self, request: web.Request, patch: Any, part: str) -> Json:
+        collection, namespace = _place(request)
+        name = request.match_info["name"]
+        if request.content_type == "application/json-patch+json":
+            return self.store.json_patch(collection, namespace, name, patch)
+        assert request.content_type == "application/strategic-merge-patch+json"
+        return self.store.patch(collection, namespace, name, patch, part=part)
+
     def _list(self, request: web.Request, collection: str) -> Json:
         selector = request.query.get("fieldSelector", "")
-        items = self.store.all(collection, selector)
+        labels = request.query.get("labelSelector", "")
+        items = [item for item in self.store.all(collection, selector) if has(item, labels)]
         first = int(request.query.get("continue", 0))
         beyond = first + int(request.query.get("limit", len(items) or 1))
         metadata: Json = {"resourceVersion": str(self.store.version)}
@@ -220,9 +256,9 @@ def _refusal(problem: Problem) -> web.Response:
 
 
 @asynccontextmanager
-async def fake_api_server() -> AsyncIterator[FakeApiServer]:
+async def fake_api_server(execution: Execution | None = None) -> AsyncIterator[FakeApiServer]:
     """A server that listens inside of the block."""
-    server = FakeApiServer()
+    server = FakeApiServer(execution)
     await server.start()
     try:
         yield server

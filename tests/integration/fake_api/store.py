@@ -92,6 +92,14 @@ class Store:
             return before
         return self._put(collection, namespace, name, before, after)
 
+    def json_patch(self, collection: str, namespace: str, name: str, patch: list[Json]) -> Json:
+        """All operations, or none where one does not apply."""
+        before = self.get(collection, namespace, name)
+        after = operated(before, patch)
+        if after == before:
+            return before
+        return self._put(collection, namespace, name, before, after)
+
     def delete(self, collection: str, namespace: str, name: str, options: Json) -> Json:
         before = self.get(collection, namespace, name)
         uid = options.get("preconditions", {}).get("uid")
@@ -150,6 +158,40 @@ def matches(obj: Json, selector: str) -> bool:
         if value != wanted:
             return False
     return True
+
+
+def has(obj: Json, labels: str) -> bool:
+    """Whether an object has the labels that a label selector names by `name=value`."""
+    own = obj["metadata"].get("labels", {})
+    terms = [term.partition("=") for term in labels.split(",") if term]
+    return all(own.get(name) == value for name, _, value in terms)
+
+
+def operated(old: Json, patch: Iterable[Json]) -> Json:
+    """A JSON patch applied; of its operations those that are asked for here."""
+    new = copy.deepcopy(old)
+    for operation in patch:
+        *way, last = [key.replace("~1", "/") for key in operation["path"][1:].split("/")]
+        try:
+            at: Any = new
+            for key in way:
+                at = at[int(key)] if isinstance(at, list) else at[key]
+            place: Any = int(last) if isinstance(at, list) and last != "-" else last
+            match operation["op"]:
+                case "test":
+                    if at[place] != operation["value"]:
+                        raise Problem(422, "Invalid", f"{operation['path']} is another")
+                case "remove":
+                    del at[place]
+                case "add" if isinstance(at, list):
+                    at.insert(len(at) if place == "-" else place, operation["value"])
+                case "add":
+                    at[place] = operation["value"]
+                case unknown:
+                    raise Problem(400, "BadRequest", unknown)
+        except (KeyError, IndexError, ValueError, TypeError):
+            raise Problem(422, "Invalid", f"{operation['path']} is not there") from None
+    return new
 
 
 def merged(old: Any, patch: Any, key: str = "") -> Any:

@@ -114,7 +114,7 @@ def _devices(here: NumaNodeResources) -> Iterator[Amount]:
 
 
 def _cpus_of(*nodes: NumaNode) -> CpuSet:
-    return CpuSet(*(thread for node in nodes for core in node.cores for thread in core.threads))
+    return CpuSet.of(thread for node in nodes for core in node.cores for thread in core.threads)
 
 
 def _sizes(node: NumaNode) -> dict[str, int]:
