@@ -46,7 +46,8 @@ class Services:
 
     async def changes(self) -> AsyncIterator[None]:
         while True:
-            yield await self._told.get()
+            await self._told.get()
+            yield
 
     async def read(self) -> NodeFacts:
         self.reads += 1
