@@ -42,7 +42,7 @@ state = "{directory}/state"
   disable_connections = false
   plugin_registration_timeout = "{patience}"
   plugin_request_timeout = "{patience}"
-  socket_path = "{directory}/nri.sock"
+  socket_path = "{nri_socket}"
   plugin_path = "{directory}/nri-plugins"
   plugin_config_path = "{directory}/nri-conf"
 """
@@ -64,6 +64,9 @@ _CONFIGS = {
     1: f"""version = 2
 {_COMMON}
 {_RUNTIMES.format(cri="io.containerd.grpc.v1.cri", own='sandbox_image = "{pause}"')}
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "{{directory}}/cni/bin"
+    conf_dir = "{{directory}}/cni/conf"
 """,
     2: f"""version = 3
 {_COMMON}
@@ -77,14 +80,18 @@ _CONFIGS = {
 class Containerd:
     """One runtime below a directory with a short path. Its pods are in `cgroup`."""
 
-    def __init__(self, directory: Path, suite: str = USUAL_SUITE) -> None:
-        """The containerd of a suite of Debian."""
+    def __init__(self, directory: Path, suite: str = USUAL_SUITE, *, apart: bool = False) -> None:
+        """The containerd of a suite of Debian.
+
+        `apart`, it has a mount namespace of its own, where containers can follow the host's mounts.
+        """
         self.directory = directory
         self.cgroup = f"/numalign-e2e-{os.getpid()}"
         self.cri = Cri(directory / "c.sock")
         self.nri_socket = directory / "nri.sock"
         self._binaries, self._runc, self._busybox = programs(suite)
         self.version = version_of(self._binaries)
+        self._by = ("unshare", "--mount", "--propagation", "shared") if apart else ()
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self, *, nri: bool = True, patience: str = "20s") -> None:
@@ -95,6 +102,7 @@ class Containerd:
                 directory=self.directory,
                 pause=PAUSE,
                 runc=self._runc,
+                nri_socket=self.nri_socket,
                 nri_off="false" if nri else "true",
                 patience=patience,
             ),
@@ -102,8 +110,7 @@ class Containerd:
         )
         with (self.directory / "containerd.log").open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                self._binaries / "containerd",
-                *("-c", config),
+                *(*self._by, self._binaries / "containerd", "-c", config),
                 stdout=log,
                 stderr=log,
                 env={**os.environ, "PATH": f"{self._binaries}:{os.environ['PATH']}"},
@@ -126,7 +133,11 @@ class Containerd:
         for number, name in enumerate((PAUSE, BUSYBOX)):
             tar = self.directory / f"image-{number}.tar"
             write_image(tar, name, {"bin/busybox": self._busybox}, links, sleep)
-            await asyncio.to_thread(self._import, tar)
+            await self.import_image(tar)
+
+    async def import_image(self, tar: Path) -> None:
+        """Take an image out of a file."""
+        await asyncio.to_thread(self._import, tar)
 
     async def stop(self, number: int = signal.SIGTERM) -> None:
         """End the daemon; its containers go on."""
@@ -140,7 +151,7 @@ class Containerd:
             (self._binaries / "ctr", *to, "image", "import", tar),
             check=True,
             capture_output=True,
-            timeout=60,
+            timeout=120,
         )
 
     async def remove_pods(self) -> None:

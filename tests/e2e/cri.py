@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,10 @@ from grpc import aio
 # Compiled here and not in the package: nothing but these tests speaks it.
 cri, _services = grpc.protos_and_services("tests/e2e/cri.proto")
 
-OF_CONTAINER, OF_NODE = 1, 2
+OF_POD, OF_CONTAINER, OF_NODE = 0, 1, 2
 """Whose a namespace is."""
+RUNNING, EXITED = 1, 2
+"""States of a container."""
 SECONDS = 20.0
 
 
@@ -34,6 +38,12 @@ class Cri:
     async def run_sandbox(self, config: Any) -> str:
         request = cri.RunPodSandboxRequest(config=config)
         return str((await self._stub.RunPodSandbox(request, timeout=SECONDS)).pod_sandbox_id)
+
+    async def sandbox_pid(self, sandbox: str) -> int:
+        """The process that holds a sandbox's namespaces."""
+        request = cri.PodSandboxStatusRequest(pod_sandbox_id=sandbox, verbose=True)
+        answer = await self._stub.PodSandboxStatus(request, timeout=SECONDS)
+        return int(json.loads(answer.info["info"])["pid"])
 
     async def stop_sandbox(self, sandbox: str) -> None:
         request = cri.StopPodSandboxRequest(pod_sandbox_id=sandbox)
@@ -57,9 +67,13 @@ class Cri:
         request = cri.StartContainerRequest(container_id=container)
         await self._stub.StartContainer(request, timeout=SECONDS)
 
-    async def stop(self, container: str) -> None:
-        request = cri.StopContainerRequest(container_id=container, timeout=0)
-        await self._stub.StopContainer(request, timeout=SECONDS)
+    async def stop(self, container: str, grace: int = 0) -> None:
+        request = cri.StopContainerRequest(container_id=container, timeout=grace)
+        await self._stub.StopContainer(request, timeout=SECONDS + grace)
+
+    async def status(self, container: str) -> Any:
+        request = cri.ContainerStatusRequest(container_id=container)
+        return (await self._stub.ContainerStatus(request, timeout=SECONDS)).status
 
     async def remove(self, container: str) -> None:
         request = cri.RemoveContainerRequest(container_id=container)
@@ -72,7 +86,11 @@ class Cri:
 
     async def run_inside(self, container: str, *command: str) -> str:
         """What a command prints that is run in a container."""
-        request = cri.ExecSyncRequest(container_id=container, cmd=command, timeout=5)
-        answer = await self._stub.ExecSync(request, timeout=SECONDS)
+        answer = await self.run_for_code(container, command, 5)
         assert answer.exit_code == 0, answer.stderr.decode()
         return str(answer.stdout.decode())
+
+    async def run_for_code(self, container: str, command: Sequence[str], seconds: int) -> Any:
+        """Its exit_code, stdout and stderr; the runtime ends it after these seconds."""
+        request = cri.ExecSyncRequest(container_id=container, cmd=command, timeout=seconds)
+        return await self._stub.ExecSync(request, timeout=SECONDS + seconds)
