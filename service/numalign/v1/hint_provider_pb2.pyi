@@ -75,6 +75,7 @@ class GetInfoResponse(_message.Message):
     INSTANCE_ID_FIELD_NUMBER: _builtins.int
     PRE_STARTS_FIELD_NUMBER: _builtins.int
     TAKES_GROUPS_FIELD_NUMBER: _builtins.int
+    CALL_STREAM_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name of the provider."""
     instance_id: _builtins.str
@@ -83,6 +84,8 @@ class GetInfoResponse(_message.Message):
     """Whether PreStartContainer is to be asked before every start of a container."""
     takes_groups: _builtins.bool
     """Whether an admission can be of several pods."""
+    call_stream: _builtins.bool
+    """Whether calls may come over a CallStream as well, which is served beside this service."""
     @_builtins.property
     def resources(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Resources that it serves; a trailing `*` is a prefix."""
@@ -95,10 +98,11 @@ class GetInfoResponse(_message.Message):
         instance_id: _builtins.str = ...,
         pre_starts: _builtins.bool = ...,
         takes_groups: _builtins.bool = ...,
+        call_stream: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["instance_id", b"instance_id", "name", b"name", "pre_starts", b"pre_starts", "resources", b"resources", "takes_groups", b"takes_groups"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_stream", b"call_stream", "instance_id", b"instance_id", "name", b"name", "pre_starts", b"pre_starts", "resources", b"resources", "takes_groups", b"takes_groups"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
