@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from grpc import StatusCode, aio
@@ -24,6 +23,7 @@ from tests.bench.processes import (
     until_listening,
     until_serving,
 )
+from tests.bench.times import Compared, Times
 from tests.integration.node_document import pod, write_document
 
 from numalign.config.settings import CORE_SERVICES
@@ -34,25 +34,6 @@ from numalign.v1 import types_pb2 as pb
 
 Step = Callable[[], Awaitable[float]]
 """Does one thing and says how many seconds it took."""
-
-
-@dataclass(frozen=True)
-class Times:
-    """Milliseconds of many repetitions, ascending."""
-
-    samples: tuple[float, ...]
-
-    def at(self, share: float) -> float:
-        """The time that `share` of the repetitions did not exceed."""
-        return self.samples[min(len(self.samples) - 1, int(share * len(self.samples)))]
-
-
-@dataclass(frozen=True)
-class Compared:
-    """Floor and product of one layout."""
-
-    floor: Times
-    product: Times
 
 
 async def five_processes(directory: Path, samples: int, warm_up: int) -> Compared:
@@ -115,7 +96,7 @@ async def _compare(
             if number >= warm_up:
                 times.append(seconds * 1000)
     await channel.close()
-    return Compared(*(Times(tuple(sorted(times))) for times in taken))
+    return Compared(*map(Times.of, taken))
 
 
 class Admissions:

@@ -140,4 +140,4 @@ if __name__ == "__main__":
         rates = asyncio.run(
             measure(Path(scratch), int(sys.argv[1]), processes=sys.argv[2:] != ["one"])
         )
-    print(f"{rates.one_by_one:.0f} -> {rates.stream:.0f} pods/s, {rates.ratio:.2f} x")
+    sys.stdout.write(f"{rates.one_by_one:.0f} -> {rates.stream:.0f} pods/s, {rates.ratio:.2f} x\n")

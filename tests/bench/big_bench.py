@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.bench.admit_bench import Compared, Times, until_decided
+from tests.bench.admit_bench import until_decided
 from tests.bench.big_node import TWO, Shape, pod, write_document
 from tests.bench.processes import running, service_command, until_serving
 from tests.bench.tenants import Tenants, admitted
+from tests.bench.times import Compared, Times
 
 from numalign.config.settings import CORE_SERVICES
 from numalign.rpc.channel import open_channel
@@ -46,7 +47,7 @@ async def same_pod(directory: Path, shape: Shape, samples: int, warm_up: int) ->
                 seconds = await same.step()
                 if number >= warm_up:
                     taken[name].append(seconds * 1000)
-    return Compared(*(Times(tuple(sorted(times))) for times in taken.values()))
+    return Compared(*map(Times.of, taken.values()))
 
 
 async def scattered(directory: Path, shape: Shape, samples: int, warm_up: int) -> Scattered:
@@ -65,7 +66,7 @@ async def scattered(directory: Path, shape: Shape, samples: int, warm_up: int) -
                 if number >= warm_up:
                     times.append(seconds * 1000)
     return Scattered(
-        Compared(Times(tuple(sorted(two))), Times(tuple(sorted(many)))),
+        Compared(Times.of(two), Times.of(many)),
         tenants.decided,
         tenants.refused,
         tenants.unproved,

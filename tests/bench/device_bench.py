@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.bench.admit_bench import Admissions, Compared, Times, until_decided
+from tests.bench.admit_bench import Admissions, until_decided
 from tests.bench.processes import ROOT, Unmeasurable, running, service_command, until_serving
+from tests.bench.times import Compared, Times
 from tests.bench.updating_plugins import DEVICES, RESOURCES, resource_of
 from tests.integration.node_document import write_document
 
@@ -66,7 +67,7 @@ async def _in_turns(
             ends = time.monotonic() + WINDOW_SECONDS
             while time.monotonic() < ends:
                 times.append(await admissions.step() * 1000)
-    return Compared(*(Times(tuple(sorted(times))) for times in taken.values()))
+    return Compared(*map(Times.of, taken.values()))
 
 
 async def _hold(stub: ad_grpc.AdmissionAsyncStub) -> None:

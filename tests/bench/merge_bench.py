@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from tests.bench import yardstick
+from tests.bench.figures import Figure, at_most
 
 from numalign.model.hint import ProviderHints, TopologyHint
 from numalign.model.numa_mask import NumaMask, mask_of, subsets
@@ -62,23 +64,22 @@ def half_of_the_nodes(resource: int, mask: NumaMask) -> bool:
     return mask.bit_count() == resource + 3
 
 
-@dataclass(frozen=True)
-class Case:
-    """One kind of merge. `at_most` is its target in milliseconds."""
-
-    name: str
-    at_most: float
+LIMITS = {8: 5.0, 16: 1000.0}
+"""Milliseconds of a merge, by number of NUMA nodes."""
 
 
-AT_MOST = {8: 5.0, 16: 1000.0}
-
-
-def measure() -> Iterator[tuple[Case, float]]:
-    """Every case with the milliseconds it took."""
-    for nodes, at_most in AT_MOST.items():
+def measure() -> Iterator[Figure]:
+    """Every kind of merge with the milliseconds it took."""
+    for nodes, limit in LIMITS.items():
         info = machine(nodes)
         for fitter, mode in ((narrowest, "narrowest"), (info.closest, "closest")):
             for preferred, kind in ((never, "none preferred"), (half_of_the_nodes, "clash")):
                 given = answers(info, preferred)
-                name = f"{nodes} nodes, {RESOURCES} x {2**nodes - 1} hints, {mode}, {kind}"
-                yield Case(name, at_most), best_time(info, fitter, given)
+                lists = f"{RESOURCES} x {2**nodes - 1} hints"
+                yield Figure(
+                    name=f"merge, {nodes} nodes, {lists}, {mode}, {kind}",
+                    unit="ms",
+                    value=best_time(info, fitter, given),
+                    floor=min(yardstick.milliseconds() for _ in range(RUNS)),
+                    target=at_most(limit),
+                )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -29,12 +30,18 @@ class Unmeasurable(Exception):
 
 @contextmanager
 def running(commands: dict[str, list[str]], log: Path) -> Iterator[dict[str, int]]:
-    """Processes by name while a `with` block lasts; their pids."""
+    """Processes by name while a `with` block lasts; their pids.
+
+    They see no variable of OpenTelemetry, so that they export nothing.
+    """
     started: dict[str, subprocess.Popen[bytes]] = {}
+    seen = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
     with log.open("ab") as output:
         try:
             for name, command in commands.items():
-                started[name] = subprocess.Popen(command, stdout=output, stderr=output, cwd=ROOT)
+                started[name] = subprocess.Popen(
+                    command, stdout=output, stderr=output, cwd=ROOT, env=seen
+                )
             yield {name: process.pid for name, process in started.items()}
         finally:
             for process in started.values():

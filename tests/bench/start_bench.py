@@ -1,11 +1,11 @@
-"""How soon services serve, and how much memory they hold then."""
+"""How soon services serve."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
 
-from tests.bench.figures import Figure
+from tests.bench.figures import Figure, at_most
 from tests.bench.processes import running, service_command, until_serving
 from tests.integration.node_document import write_document
 
@@ -34,7 +34,7 @@ def measure(directory: Path) -> list[Figure]:
 
 
 def _figure(
-    directory: Path, config: Path, layout: dict[str, list[Service]], name: str, at_most: float
+    directory: Path, config: Path, layout: dict[str, list[Service]], name: str, limit: float
 ) -> Figure:
     log = directory / "log"
     paths = [directory / "run" / f"{s}.sock" for services in layout.values() for s in services]
@@ -43,4 +43,4 @@ def _figure(
     with running(commands, log):
         until_serving(paths, log)
         took = time.perf_counter() - started
-    return Figure(name=f"ready, {name}", unit="s", value=took, at_most=at_most)
+    return Figure(name=f"ready, {name}", unit="s", value=took, target=at_most(limit))
