@@ -22,6 +22,7 @@ PREEMPTIONS = "numalign_agent_preemptions_total"
 REQUESTED_RESIZES = "kubelet_container_requested_resizes_total"
 RESTARTED_PODS = "kubelet_restarted_pods_total"
 UNDECIDED_PODS = "numalign_agent_undecided_pods"
+STRAYED_CONTAINERS = "numalign_agent_strayed_containers_total"
 WORKER_SECONDS = "kubelet_pod_worker_duration_seconds"
 WORKER_START_SECONDS = "kubelet_pod_worker_start_duration_seconds"
 
@@ -47,6 +48,7 @@ AGENT = (
     _gauge(UNDECIDED_PODS, "Pods that wait for a decision"),
     _counter(PREEMPTIONS, "Pods that were ended to make room for a critical one"),
     _counter(CONTAINERS_STARTED, "Containers that were started", "kind"),
+    _counter(STRAYED_CONTAINERS, "Containers that were found where they should not be"),
     _counter(JOURNAL_FAILURES, "Writes of the journal that failed"),
     _counter(JOURNAL_LOST, "Entries of the journal that could not be kept"),
     _gauge(DESIRED_PODS, "Pods that sources want here (HSK-8)", "static"),

@@ -115,6 +115,22 @@ def test_a_command_runs_on_cpus_of_its_own_and_gives_them_back(services: Service
     assert services.held() == []
 
 
+def test_a_command_that_somebody_else_has_moved_is_put_back(services: Services) -> None:
+    """It is looked for every ten seconds."""
+    command = (*OWN, "-q", "--enforce", "affinity", "--", "sh", "-c", "echo $$; exec sleep 100")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with services.start(*command, **pipes) as run:
+        assert run.stdout is not None
+        pid = int(run.stdout.readline())
+        own = os.sched_getaffinity(pid)
+        os.sched_setaffinity(pid, {CPUS[0]})
+        until(lambda: os.sched_getaffinity(pid) == own)
+        run.terminate()
+        _, said = run.communicate(timeout=60)
+
+    assert said == f"numalign: put back: process {pid} may run on CPUs {CPUS[0]}\n"
+
+
 def test_how_a_run_that_cannot_be_ends(services: Services) -> None:
     assert services.run("--quiet", *OWN, "--", "/no/such") == (
         127, "", "numalign: /no/such: No such file or directory\n",

@@ -82,6 +82,7 @@ class Agent:
                 parts.reconciler.run(),
                 parts.follower.run(),
                 parts.placements.run(),
+                parts.placements.watch(self._outside.settings.check_every),
                 parts.resizes.run(),
                 parts.dead.run(),
                 self._tell_problems(),

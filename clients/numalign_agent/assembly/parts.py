@@ -26,6 +26,7 @@ from numalign_agent.housekeeping.housekeeping import Housekeeping, HousekeepingP
 from numalign_agent.journal.journal import Journal
 from numalign_agent.loop.sources_ready import SourcesReady
 from numalign_agent.loop.sync_loop import LoopChannels, LoopParts, SyncLoop
+from numalign_agent.metrics import STRAYED_CONTAINERS
 from numalign_agent.placements.devices import HeldDevices
 from numalign_agent.placements.keeper import PlacementKeeper
 from numalign_agent.pleg.generator import LifecycleEvents
@@ -40,7 +41,7 @@ from numalign_agent.resizes.pending import PendingResizes, ResizeParts
 from numalign_agent.runners.port import ContainerPhase, PodRunner
 from numalign_agent.status.cache import StatusCache
 from numalign_agent.status.compute import is_overdue
-from numalign_agent.status.port import MirrorPods
+from numalign_agent.status.port import EventType, MirrorPods
 from numalign_agent.workers.operations import ContainerOperations, OperationParts
 from numalign_agent.workers.work_queue import WorkQueue
 from numalign_agent.workers.workers import Workers
@@ -71,7 +72,7 @@ class Parts:
         on, metrics, clock = outside, outside.metrics, time.time
         self.pleg = LifecycleEvents(on.runner, on.channels.pleg.offer, metrics)
         self.probes = Prober(self._probe_changed, on.cache.event)
-        self.placements = PlacementKeeper(on.runner)
+        self.placements = PlacementKeeper(on.runner, self._strayed)
         self.devices = HeldDevices()
         self.life = ContainerLife(on.runner, on.calls, self.placements, on.cache, metrics)
         self.resize_book = ResizeBook(on.settings.gates, clock)
@@ -219,6 +220,13 @@ class Parts:
         uids = tuple(pod_uids)
         self.operations.forget(uids)
         self.devices.forget(uids)
+
+    def _strayed(self, pod_uid: str, container: str, reason: str, found: str) -> None:
+        self._outside.metrics.counter(STRAYED_CONTAINERS).inc()
+        pod = self._outside.pods.pod(pod_uid)
+        if pod is not None:
+            message = f"Container {container}: {found}"
+            self._outside.cache.event(pod, EventType.WARNING, reason, message)
 
     def _released(self, pod_uid: str) -> None:
         self.admitter.released(pod_uid)

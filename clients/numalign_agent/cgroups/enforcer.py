@@ -48,6 +48,13 @@ class CgroupEnforcer:
                 self.tree.remove(group)
             raise
 
+    def strayed(self, group: PurePosixPath, wanted: WantedGroup) -> tuple[str, ...]:
+        """What of a group is not as it was applied, a sentence each."""
+        if not self.tree.has(group):
+            return (f"{self.tree.path(group)} is gone",)
+        written = self._to_write(group, wanted)
+        return differences(written, self._found(group, written))
+
     def prepare(self, parent: PurePosixPath, wanted: WantedGroup) -> None:
         """Make a group that such groups can be made below. Raises CgroupError."""
         needed = self._needed(wanted)
@@ -85,8 +92,7 @@ class CgroupEnforcer:
         self.tree.write(group, DELEGATED, " ".join(f"+{name}" for name in lacking))
 
     def _set(self, group: PurePosixPath, wanted: WantedGroup) -> None:
-        files = self.tree.files(group)
-        written = writes(wanted, files, sizes_of(files))
+        written = self._to_write(group, wanted)
         before = [Write(write.file, self.tree.read(group, write.file)) for write in written]
         try:
             for write in written:
@@ -97,10 +103,16 @@ class CgroupEnforcer:
             raise
 
     def _read_back(self, group: PurePosixPath, written: Iterable[Write]) -> None:
-        found = {name: self.tree.read(group, name) for name in to_read(written)}
-        wrong = differences(written, found)
+        wrong = differences(written, self._found(group, written))
         if wrong:
             raise CgroupError(f"{self.tree.path(group)}: {'; '.join(wrong)}")
+
+    def _to_write(self, group: PurePosixPath, wanted: WantedGroup) -> tuple[Write, ...]:
+        files = self.tree.files(group)
+        return writes(wanted, files, sizes_of(files))
+
+    def _found(self, group: PurePosixPath, written: Iterable[Write]) -> dict[str, str]:
+        return {name: self.tree.read(group, name) for name in to_read(written)}
 
     def _put_back(self, group: PurePosixPath, before: Iterable[Write]) -> None:
         """As far as the kernel lets: what is told is why the new values were refused."""

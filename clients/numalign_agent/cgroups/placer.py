@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from numalign.model.cpu_set import CpuSet
 from numalign_agent.cgroups.enforcer import CgroupEnforcer
@@ -51,6 +51,23 @@ class CgroupPlacer:
     def update(self, container_id: str, pid: int, placement: Placement) -> None:  # noqa: ARG002
         """Set the group of a running container anew: all its processes follow."""
         self._apply(container_id, container_id, placement)
+
+    def put_back(self, container_id: str, pid: int, placement: Placement) -> str:
+        """Set the group anew where it is not as it was set, and fetch the first process back."""
+        if not Path(f"/proc/{pid}").exists():
+            # It has ended, and its group goes with it.
+            return ""
+        group = self.group(container_id)
+        wanted = wanted_group(placement, self._partition)
+        try:
+            wrong = self._enforcer.strayed(group, wanted)
+            if wrong:
+                self._enforcer.apply(group, wanted)
+            if self._tree.fetch(group, pid):
+                wrong += (f"process {pid} was in another group",)
+        except CgroupError as error:
+            raise CannotPlace(f"container {container_id}: {error}") from error
+        return "; ".join(wrong)
 
     def kill(self, container_id: str) -> bool:
         """Kill whatever is left in the group."""

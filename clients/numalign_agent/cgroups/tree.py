@@ -92,6 +92,22 @@ class CgroupTree:
         """The file that a process joins the group by."""
         return self.path(group, PROCESSES)
 
+    def fetch(self, group: PurePosixPath, pid: int) -> bool:
+        """Move a process into the group; False if it is there already, or has ended."""
+        if str(pid) in self.read(group, PROCESSES).split():
+            return False
+        path = self.processes(group)
+        try:
+            path.write_text(str(pid), encoding="ascii")
+        except ProcessLookupError:
+            return False
+        except OSError as error:
+            text = not_written(
+                str(path), str(pid), _number(error), writable=os.access(path, os.W_OK)
+            )
+            raise CgroupError(text) from error
+        return True
+
     def kill(self, group: PurePosixPath) -> bool:
         """Kill all processes of a group; False where the kernel (before 5.14) cannot."""
         if not self.path(group, _KILL).exists():

@@ -36,7 +36,8 @@ DEFAULT_OWNER = "agent"
 
 _KEYS = (
     "nodeName", "owner", "runner", "stateDirectory", "podLogsDirectory", "address", "api",
-    "enforce", "kubelet", "reconcileFrequency", "journalEntries", "nri", "node", "cgroups",
+    "enforce", "kubelet", "reconcileFrequency", "checkInterval", "journalEntries", "nri", "node",
+    "cgroups",
 )  # fmt: skip
 
 
@@ -78,6 +79,7 @@ def read_settings(document: object, defaults: AgentDefaults) -> AgentSettings:
         http=_http(agent),
         sync_every=kubelet.seconds("syncFrequency", 60.0),
         reconcile_every=agent.seconds("reconcileFrequency", 10.0),
+        check_every=agent.seconds("checkInterval", 10.0),
         journal_entries=agent.integer("journalEntries", 10_000, 100),
         gates=read_feature_gates(kubelet.section("featureGates")).gates,
         claim_hints=read_dra(numalign.section("dra")).numa_hints,

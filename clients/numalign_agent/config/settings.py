@@ -94,6 +94,7 @@ class AgentSettings:
     http: HttpSettings | None = None
     sync_every: float = 60.0
     reconcile_every: float = 10.0
+    check_every: float = 10.0
     journal_entries: int = 10_000
     gates: FeatureGates = field(default_factory=FeatureGates)
     claim_hints: bool = False

@@ -47,6 +47,7 @@ from numalign_client.results import (
 _GIVE_BACK_SECONDS = 20.0
 _FOLLOW_AGAIN_SECONDS = 1.0
 _KILLED_SECONDS = 5.0
+_LOOK_SECONDS = 10.0
 
 Say = Callable[[str], None]
 """Writes a line to standard error."""
@@ -71,6 +72,13 @@ class Refused(Exception):
         self.lines = lines
 
 
+@dataclass(slots=True)
+class _Kept:
+    """Where a run belongs at present."""
+
+    belonging: Belonging
+
+
 class Keeper:
     """Keeps one run from its admission to its release.
 
@@ -86,6 +94,7 @@ class Keeper:
         self._note = note
         self._client = AsyncClient(run.admission, timeout=run.timeout)
         self._asked = False
+        self._moving = asyncio.Lock()
 
     async def keep(self, front: socket.socket) -> bool:
         """Keep the run until the front is gone; whether everything was given back."""
@@ -114,7 +123,10 @@ class Keeper:
             _answer(writer, {"refused": _lines(error)})
             return
         _answer(writer, {"start": asdict(start)})
-        await self._follow(belonging)
+        async with asyncio.TaskGroup() as group:
+            kept = _Kept(belonging)
+            group.create_task(self._follow(kept))
+            group.create_task(self._watch(kept))
 
     async def _started(self) -> tuple[Start, Belonging]:
         run = self._run
@@ -167,24 +179,48 @@ class Keeper:
             prefix=prefix,
         )
 
-    async def _follow(self, belonging: Belonging) -> None:
+    async def _follow(self, kept: _Kept) -> None:
         """Move the run when its CPUs change, until cancelled."""
         while True:
             try:
                 async for event in self._client.watch():
                     match event:
                         case SharedCpus(cpus=cpus):
-                            belonging = belonging.heard_shared(cpus)
+                            kept.belonging = kept.belonging.heard_shared(cpus)
                         case Existing(pod=pod) | Changed(pod=pod) if pod.pod_uid == self._uid:
-                            belonging = belonging.heard_own(_own_cpus(pod))
+                            kept.belonging = kept.belonging.heard_own(_own_cpus(pod))
                         case Released(pod_uid=self._uid):
                             self._say("the pod was released; its CPUs may be given to others")
                         case _:
                             continue
-                    belonging = await self._moved(belonging)
+                    async with self._moving:
+                        kept.belonging = await self._moved(kept.belonging)
             except AdmissionError as error:
                 self._say(f"changes of CPUs are not heard: {error}")
             await asyncio.sleep(_FOLLOW_AGAIN_SECONDS)
+
+    async def _watch(self, kept: _Kept) -> None:
+        """Put the run back where somebody else has moved it, until cancelled."""
+        said = ""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            async with self._moving:
+                try:
+                    wrong = await asyncio.to_thread(
+                        self._placer.put_back,
+                        self._uid,
+                        self._run.holder.pid,
+                        kept.belonging.applied,
+                    )
+                except CannotPlace as error:
+                    wrong = f"cannot be put back: {error}"
+                    if wrong != said:
+                        self._say(wrong)
+                    said = wrong
+                    continue
+            said = ""
+            if wrong:
+                self._say(f"put back: {wrong}")
 
     async def _moved(self, belonging: Belonging) -> Belonging:
         move = belonging.move

@@ -44,14 +44,23 @@ class AffinityPlacer:
         if cpus is None:
             return
         for thread in _threads_below(pid):
+            _bind(container_id, thread, placement.cpus, cpus)
+
+    def put_back(self, container_id: str, pid: int, placement: Placement) -> str:
+        """Bind those anew that may run elsewhere; a process may keep itself to fewer CPUs."""
+        cpus = cpus_of(placement)
+        if cpus is None:
+            return ""
+        found = ""
+        for thread in _threads_below(pid):
             try:
-                os.sched_setaffinity(thread, cpus)
+                allowed = os.sched_getaffinity(thread)
             except ProcessLookupError:
                 continue
-            except OSError as error:
-                raise CannotPlace(
-                    f"container {container_id}: CPUs {placement.cpus}: {error.strerror}"
-                ) from error
+            if not allowed <= cpus:
+                found = found or f"process {thread} may run on CPUs {CpuSet.of(allowed)}"
+                _bind(container_id, thread, placement.cpus, cpus)
+        return found
 
     def kill(self, container_id: str) -> bool:  # noqa: ARG002 - the port's argument
         """Nothing but the process group is known here."""
@@ -59,6 +68,16 @@ class AffinityPlacer:
 
     def remove(self, container_id: str) -> None:
         """Nothing was made."""
+
+
+def _bind(container_id: str, thread: int, text: str, cpus: frozenset[int]) -> None:
+    try:
+        os.sched_setaffinity(thread, cpus)
+    except ProcessLookupError:
+        # It ended meanwhile.
+        return
+    except OSError as error:
+        raise CannotPlace(f"container {container_id}: CPUs {text}: {error.strerror}") from error
 
 
 def cpus_of(placement: Placement) -> frozenset[int] | None:

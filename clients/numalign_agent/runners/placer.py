@@ -1,8 +1,8 @@
 """How a process is put on the CPUs and NUMA nodes that were granted to its container.
 
 Separate from the runner, because what can be enforced depends on the node: cgroups where the
-agent may write them, else the affinity of processes. `place` and `update` may block shortly;
-the runner calls them off its event loop.
+agent may write them, else the affinity of processes. `place`, `update` and `put_back` may block
+shortly; the runner calls them off its event loop.
 """
 
 from __future__ import annotations
@@ -41,6 +41,12 @@ class ContainerPlacer(Protocol):
 
     def update(self, container_id: str, pid: int, placement: Placement) -> None:
         """Apply another placement to a container that runs; `pid` is its first process."""
+
+    def put_back(self, container_id: str, pid: int, placement: Placement) -> str:
+        """Look whether a running container is where it was put, and put it back where it is not.
+
+        What was wrong, empty: nothing.
+        """
 
     def kill(self, container_id: str) -> bool:
         """Kill whatever is left of a container; False where that cannot be done here."""

@@ -111,5 +111,11 @@ class PodRunner(Protocol):
     async def update_placement(self, container_id: str, placement: Placement) -> None:
         """Apply another placement to a container that runs."""
 
+    async def put_back(self, container_id: str, placement: Placement) -> str:
+        """Put a container that runs back where it belongs if somebody has changed that.
+
+        What was wrong, empty: nothing.
+        """
+
     async def close(self) -> None:
         """Give back what the runner itself holds; containers go on running."""

@@ -115,6 +115,10 @@ class RecorderRunner:
             Told("place", container_id, recorded.pod.uid, recorded.state.name, placement)
         )
 
+    async def put_back(self, container_id: str, placement: Placement) -> str:  # noqa: ARG002 - the port's
+        """Nobody can change what is only remembered."""
+        return ""
+
     async def close(self) -> None:
         """Nothing is held."""
 

@@ -211,6 +211,13 @@ async def _process_runner() -> Any:
     seen: dict[str, Any] = {"started": where(), "huge": tree.read(group, "hugetlb.2MB.max")}
     await runner.update_placement(container, Placement(cpus="9", mems="2"))
     seen["moved"] = where()
+    mine = Placement(cpus="9", mems="2")
+    tree.write(group, "cpuset.cpus", "0-3")
+    seen["changed"] = [await runner.put_back(container, mine), where()]
+    pid = min(map(int, tree.read(group, "cgroup.procs").split()))
+    tree.fetch(PurePosixPath("/"), pid)
+    taken_out = await runner.put_back(container, mine)
+    seen["taken out"] = [taken_out.replace(str(pid), "PID"), where()]
     await runner.stop_container(container, 1.0)
     await runner.remove_container(container)
     seen["left"] = tree.has(group)

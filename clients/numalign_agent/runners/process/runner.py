@@ -180,6 +180,19 @@ class ProcessRunner:
         except CannotPlace as error:
             raise RunnerFailed(str(error)) from error
 
+    async def put_back(self, container_id: str, placement: Placement) -> str:
+        """Put it back where it belongs. One that has ended is passed over."""
+        tracked = self._containers.get(container_id)
+        pid = None if tracked is None else tracked.pid
+        if tracked is None or pid is None or self._placer is None:
+            return ""
+        try:
+            return await asyncio.to_thread(self._placer.put_back, container_id, pid, placement)
+        except CannotPlace as error:
+            if tracked.pid is None:
+                return ""
+            raise RunnerFailed(str(error)) from error
+
     async def close(self) -> None:
         """Let go of all containers; they go on."""
         await self._launcher.close()

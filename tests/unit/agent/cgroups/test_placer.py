@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import errno
+import os
+import subprocess
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -43,6 +46,81 @@ def test_a_container_has_a_group_from_its_start_to_its_end(tmp_path: Path) -> No
     assert not tree.has(group)
     assert not placer.kill("id1")
     placer.remove("id1")
+
+
+IN_PLACE = Placement(cpus="1-2", exclusive_cpus=True, mems="0", hugepages={})
+
+
+@pytest.mark.parametrize(
+    ("file", "value", "found"),
+    [
+        pytest.param(
+            "cpuset.cpus", "0-3", "cpuset.cpus.effective is 0-3 after 1-2 was written", id="cpus"
+        ),
+        pytest.param(
+            "cpuset.mems",
+            "1",
+            "cpuset.mems.effective is 1 after 0 was written: 0 is not there, or not of the group "
+            "above",
+            id="mems",
+        ),
+        pytest.param("cpu.max", "50000 100000", "cpu.max is 50000 100000 after max", id="quota"),
+        pytest.param("hugetlb.2MB.max", "max", "hugetlb.2MB.max is max after 0", id="huge pages"),
+    ],
+)
+def test_what_somebody_else_has_changed_is_put_back(
+    tmp_path: Path, file: str, value: str, found: str
+) -> None:
+    tree = FakeTree(tmp_path)
+    placer, group, own = placer_over(tree), PurePosixPath("/numalign/id1"), os.getpid()
+    for above in reversed(group.parents):
+        tree.write(above, "cgroup.subtree_control", "+cpu")
+    placer.place(POD, "c", "id1", IN_PLACE)
+    placer.put_back("id1", own, IN_PLACE)
+    tree.write(group, file, value)
+
+    assert placer.put_back("id1", own, IN_PLACE) == found
+    assert placer.put_back("id1", own, IN_PLACE) == ""
+
+
+def test_a_process_that_was_taken_out_of_its_group_is_fetched_back(tmp_path: Path) -> None:
+    tree = FakeTree(tmp_path)
+    placer, own = placer_over(tree), os.getpid()
+    placer.place(POD, "c", "id1", IN_PLACE)
+
+    assert placer.put_back("id1", own, IN_PLACE) == f"process {own} was in another group"
+    assert tree.read(PurePosixPath("/numalign/id1"), "cgroup.procs") == str(own)
+
+
+def test_a_group_that_was_removed_is_made_again(tmp_path: Path) -> None:
+    tree = FakeTree(tmp_path)
+    placer, group, own = placer_over(tree), PurePosixPath("/numalign/id1"), os.getpid()
+    placer.place(POD, "c", "id1", IN_PLACE)
+    tree.remove(group)
+
+    assert placer.put_back("id1", own, IN_PLACE).startswith(f"{tmp_path / 'numalign/id1'} is gone")
+    assert tree.read(group, "cpuset.cpus") == "1-2"
+
+
+def test_what_cannot_be_put_back_says_why(tmp_path: Path) -> None:
+    tree = FakeTree(tmp_path)
+    placer, group = placer_over(tree), PurePosixPath("/numalign/id1")
+    placer.place(POD, "c", "id1", IN_PLACE)
+    tree.write(group, "cpuset.cpus", "0-3")
+    tree.refused["cpuset.cpus"] = errno.EBUSY
+
+    with pytest.raises(CannotPlace, match=r'container id1: .*cpuset.cpus: "1-2" was refused'):
+        placer.put_back("id1", os.getpid(), IN_PLACE)
+
+
+def test_the_group_of_a_process_that_has_ended_is_left_alone(tmp_path: Path) -> None:
+    tree = FakeTree(tmp_path)
+    placer = placer_over(tree)
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+
+    assert placer.put_back("id1", ended.pid, IN_PLACE) == ""
+    assert not tree.has(PurePosixPath("/numalign/id1"))
 
 
 def test_cpus_of_a_partition_are_given_back_before_the_group_goes(tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ def test_everything() -> None:
             "address": "127.0.0.1:0",
             "api": {"kubeconfig": "kubeconfig", "context": "c", "ownNode": True},
             "reconcileFrequency": "3s",
+            "checkInterval": "4s",
             "journalEntries": 200,
             "nri": {"onReject": "wait"},
         },
@@ -96,6 +97,7 @@ def test_everything() -> None:
         http=HttpSettings(host="127.0.0.1", port=0),
         sync_every=30.0,
         reconcile_every=3.0,
+        check_every=4.0,
         journal_entries=200,
         nri={"onReject": "wait"},
     )

@@ -222,6 +222,30 @@ async def test_containers_are_put_on_their_cpus_and_moved(tmp_path: Path) -> Non
             await on.runner.update_placement(made, Placement(cpus="4093"))
 
 
+async def test_containers_that_were_moved_are_put_back(tmp_path: Path) -> None:
+    first, last = min(os.sched_getaffinity(0)), max(os.sched_getaffinity(0))
+    place = Placement(cpus=str(last))
+    async with world(tmp_path) as on:
+        made = await on.start(shell("sleep 60 & echo $!; wait"), place)
+        await until(lambda: on.written("0.out") != "")
+        child = int(on.written("0.out"))
+        assert await on.runner.put_back(made, place) == ""
+
+        os.sched_setaffinity(child, {first})
+        found = await on.runner.put_back(made, place)
+        assert found == f"process {child} may run on CPUs {first}"
+        assert os.sched_getaffinity(child) == {last}
+
+        # Who keeps itself to fewer CPUs than it has may do so.
+        os.sched_setaffinity(child, {first})
+        assert await on.runner.put_back(made, Placement(cpus=f"{first},{last}")) == ""
+        assert os.sched_getaffinity(child) == {first}
+
+        await on.runner.stop_container(made, 0.05)
+        assert await on.runner.put_back(made, place) == ""
+        assert await on.runner.put_back("unknown", place) == ""
+
+
 async def test_another_runner_finds_them_again(tmp_path: Path) -> None:
     async with world(tmp_path) as on:
         runs = await on.start(shell("sleep 60"))
