@@ -79,7 +79,7 @@ def _keep(asked: Asked, options: Options, holder: Holder, front: socket.socket) 
     note = _say_nothing if options.quiet else _say
     try:
         reach = Reach(options.socket, options.config, options.timeout)
-        admission = sockets_of(reach)[Service.ADMISSION]
+        admission = sockets_of(reach)[Service.ADMISSION].path
         settings = cgroup_settings(options.config, options.cgroup_parent)
         chosen = choose(options.enforce, settings)
     except (CannotPlace, NumalignError, OSError) as error:

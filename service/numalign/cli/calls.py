@@ -6,7 +6,15 @@ import asyncio
 import errno
 import os
 import stat
-from collections.abc import AsyncGenerator, Awaitable, Coroutine
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Mapping,
+)
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +22,8 @@ from typing import Any, TypeVar
 from grpc import StatusCode
 from grpc.aio import AioRpcError, Channel
 
-from numalign.cli.options import Reach, environment
+from numalign.cli.endpoint import Endpoint
+from numalign.cli.options import Reach, current_reach, environment
 from numalign.config.settings import CORE_SERVICES, Service
 from numalign.errors import ConfigError, Unavailable
 from numalign.rpc.channel import open_channel
@@ -25,9 +34,9 @@ T = TypeVar("T")
 class Unreachable(Unavailable):
     """Nobody listens on a service's socket; `reason` is the system's word for it."""
 
-    def __init__(self, service: Service, socket: Path, reason: str) -> None:
-        what = f"cannot reach the {service.value} service at {socket}"
-        super().__init__(f"{what}: {reason} ({_remedy(socket, reason)})")
+    def __init__(self, service: Service, endpoint: Endpoint, reason: str) -> None:
+        what = f"cannot reach the {service.value} service at {endpoint}"
+        super().__init__(f"{what}: {reason} ({_remedy(endpoint, reason)})")
         self.reason = reason
 
 
@@ -36,21 +45,48 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(work)
 
 
-def sockets_of(reach: Reach) -> dict[Service, Path]:
-    """The socket of every service.
+def ask_services(work: Callable[[Mapping[Service, Endpoint]], Awaitable[T]], *needed: Service) -> T:
+    """Run a command's calls to the services that it was told to reach, here or on another node.
+
+    `needed` are those that will be called, all of them if none is named. Raises as `sockets_of`
+    does, and NotFound or Unavailable where the other node cannot be reached.
+    """
+
+    async def whole() -> T:
+        async with _services(current_reach(), needed or None) as endpoints:
+            return await work(endpoints)
+
+    return run(whole())
+
+
+@asynccontextmanager
+async def _services(
+    reach: Reach, needed: Collection[Service] | None
+) -> AsyncIterator[Mapping[Service, Endpoint]]:
+    if reach.remote is None:
+        yield sockets_of(reach)
+        return
+    from numalign.cli.remote.tunnel import tunnel_to  # noqa: PLC0415 - only for other nodes
+
+    async with tunnel_to(reach.remote, reach.timeout, needed) as endpoints:
+        yield endpoints
+
+
+def sockets_of(reach: Reach) -> dict[Service, Endpoint]:
+    """The socket of every service of this node.
 
     Named by `--socket` they lie beside the one of Admission; else by the configuration; else
     they are where numalign puts them by default. Raises ConfigError where that cannot be told.
     """
     if reach.socket is not None:
         socket = Path(str(reach.socket).removeprefix("unix://")).absolute()
-        return {**_sockets_in(socket.parent), Service.ADMISSION: socket}
+        return {**_sockets_in(socket.parent), Service.ADMISSION: Endpoint(socket)}
     env, is_root = environment()
     if reach.config is not None:
         from numalign.config.loader import load_settings  # noqa: PLC0415 - reads YAML
 
         settings = load_settings(reach.config, env, is_root)
-        return {service: settings.endpoints[service] for service in settings.services}
+        return {service: Endpoint(settings.endpoints[service]) for service in settings.services}
     from numalign.config.defaults import default_directories  # noqa: PLC0415 - only here
 
     directory = default_directories(env, is_root).runtime
@@ -59,36 +95,40 @@ def sockets_of(reach: Reach) -> dict[Service, Path]:
     return _sockets_in(directory)
 
 
-def _sockets_in(directory: Path) -> dict[Service, Path]:
+def _sockets_in(directory: Path) -> dict[Service, Endpoint]:
     """Where services listen by default; one that not every node has, where its socket is there."""
     sockets = {service: directory / f"{service.value}.sock" for service in Service}
     # A directory that may not be looked into is told by those that have to be there.
-    return {s: p for s, p in sockets.items() if s in CORE_SERVICES or os.path.exists(p)}  # noqa: PTH110
+    there = {s: p for s, p in sockets.items() if s in CORE_SERVICES or os.path.exists(p)}  # noqa: PTH110
+    return {service: Endpoint(path) for service, path in there.items()}
 
 
 @asynccontextmanager
-async def channel_to(socket: Path) -> AsyncGenerator[Channel]:
-    """A channel to the service on `socket`, closed in the end."""
-    channel = open_channel(socket)
+async def channel_to(endpoint: Endpoint) -> AsyncGenerator[Channel]:
+    """A channel to the service there, closed in the end."""
+    channel = open_channel(endpoint.path)
     try:
         yield channel
     finally:
         await channel.close()
 
 
-async def answer(service: Service, socket: Path, call: Awaitable[T]) -> T:
+async def answer(service: Service, endpoint: Endpoint, call: Awaitable[T]) -> T:
     """Await a call. Raises Unreachable naming the service and its socket if nobody listens."""
     try:
         return await call
     except AioRpcError as error:
-        reason = _why_unreachable(error)
+        reason = _why_unreachable(endpoint, error)
         if reason is None:
             raise
-        raise Unreachable(service, socket, reason) from error
+        raise Unreachable(service, endpoint, reason) from error
 
 
-def _remedy(socket: Path, reason: str) -> str:
+def _remedy(endpoint: Endpoint, reason: str) -> str:
     """What somebody can do whose connection failed for `reason`, the system's word."""
+    socket = endpoint.path
+    if endpoint.shown:
+        return "the log of its container may say why"
     if reason == os.strerror(errno.EACCES):
         return "who may connect is said by numalign.sockets in the services' configuration"
     try:
@@ -100,9 +140,12 @@ def _remedy(socket: Path, reason: str) -> str:
     return 'is "numalign serve" running? --socket names another place'
 
 
-def _why_unreachable(error: AioRpcError) -> str | None:
+def _why_unreachable(endpoint: Endpoint, error: AioRpcError) -> str | None:
     """Why no connection was made; None for a failure that the service itself reported."""
-    details = error.details() or ""
-    if error.code() is not StatusCode.UNAVAILABLE or not details.startswith("failed to connect"):
+    if error.code() is not StatusCode.UNAVAILABLE:
         return None
+    trouble = endpoint.trouble()
+    details = error.details() or ""
+    if trouble or not details.startswith("failed to connect"):
+        return trouble or None
     return details.rpartition(": ")[2].partition(" (")[0]

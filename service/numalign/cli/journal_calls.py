@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from numalign.cli.calls import answer, channel_to
+from numalign.cli.endpoint import Endpoint
 from numalign.config.settings import Service
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import decisions_pb2 as dc
@@ -14,7 +14,7 @@ from numalign.v1.admission_pb2_grpc import AdmissionStub
 
 
 async def list_decisions(
-    socket: Path, request: dc.ListDecisionsRequest, seconds: float
+    socket: Endpoint, request: dc.ListDecisionsRequest, seconds: float
 ) -> tuple[dc.ListDecisionsResponse, dict[str, str]]:
     """The decisions, and pods by uid. Raises AioRpcError, or Unreachable."""
     async with channel_to(socket) as channel:
@@ -26,7 +26,7 @@ async def list_decisions(
 
 
 async def get_decision(
-    socket: Path, request: dc.GetDecisionRequest, seconds: float
+    socket: Endpoint, request: dc.GetDecisionRequest, seconds: float
 ) -> tuple[dc.DecisionRecord, dict[str, str]]:
     """One decision, and pods by uid. Raises AioRpcError, or Unreachable."""
     async with channel_to(socket) as channel:

@@ -30,6 +30,7 @@ _LAZY = {
     "report": (f"{_COMMANDS}.report:report", "Write a page about the node."),
     "snapshot": (f"{_COMMANDS}.snapshot:snapshot", "Write down the node for later."),
     "gather": (f"{_COMMANDS}.gather:gather", "Collect what support needs, without secrets."),
+    "relay": (f"{_COMMANDS}.relay:relay", "Be a connection to a service, for --node."),
     "metrics": (f"{_COMMANDS}.metrics:metrics", "Say what there is to measure."),
     "config": (f"{_COMMANDS}.config:config", "Work with configuration files."),
     "replay": (f"{_COMMANDS}.replay:replay", "Hold recordings against the services."),

@@ -14,6 +14,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
+
+from numalign.cli.remote.pod import NAMESPACE
+from numalign.cli.remote.target import RemoteNode
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,12 +59,13 @@ def _remember_output(ctx: click.Context, _: click.Parameter, value: str | None) 
 class Reach:
     """Where the services are and how long to wait. `timeout` is in seconds.
 
-    `stated` says whether the user named a place.
+    `stated` says whether the user named a place. `remote` is another node of the cluster.
     """
 
     socket: Path | None
     config: Path | None
     timeout: float
+    remote: RemoteNode | None = None
 
     @property
     def stated(self) -> bool:
@@ -119,13 +124,58 @@ def reach_options(command: F) -> F:
     return command
 
 
+def node_options(command: F) -> F:
+    """Add `--node`, `--namespace` and `--context`, beside `reach_options`, for other nodes."""
+    for option in (
+        click.option(
+            "--context",
+            default="",
+            metavar="NAME",
+            expose_value=False,
+            callback=_remember,
+            help="With --node: the context of the kubeconfig; the current one by default.",
+        ),
+        click.option(
+            "--namespace",
+            default=NAMESPACE,
+            show_default=True,
+            metavar="NAME",
+            expose_value=False,
+            callback=_remember,
+            help="With --node: where numalign is in the cluster.",
+        ),
+        click.option(
+            "--node",
+            default="",
+            metavar="NODE",
+            expose_value=False,
+            callback=_remember,
+            help="A node of the cluster, reached through its numalign pod by kubectl.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 def current_reach() -> Reach:
     """Where the running command was told to look, and how long to wait."""
-    meta = click.get_current_context().meta
+    context = click.get_current_context()
+    meta = context.meta
+    remote = None
+    if meta.get(f"{_PREFIX}.node"):
+        for name in ("socket", "config"):
+            if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+                raise click.UsageError(f"--node and --{name} exclude each other")
+        remote = RemoteNode(
+            node=meta[f"{_PREFIX}.node"],
+            namespace=meta[f"{_PREFIX}.namespace"],
+            context=meta[f"{_PREFIX}.context"],
+        )
     return Reach(
         socket=meta[f"{_PREFIX}.socket"],
         config=meta[f"{_PREFIX}.config"],
         timeout=meta[f"{_PREFIX}.timeout"],
+        remote=remote,
     )
 
 

@@ -19,7 +19,10 @@ SECTIONS = dict(
         re.MULTILINE | re.DOTALL,
     )
 )
-SHARED = {"--output", "--socket", "--config", "--timeout", "--help"}
+SHARED = {
+    *("--output", "--socket", "--config", "--timeout", "--help"),
+    *("--node", "--namespace", "--context"),
+}
 
 
 def options_of(command: click.Command) -> set[str]:

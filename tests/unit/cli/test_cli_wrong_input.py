@@ -10,6 +10,7 @@ import pytest
 from tests.unit.cli.conftest import Run
 
 from numalign.cli.calls import Unreachable
+from numalign.cli.endpoint import Endpoint
 from numalign.config.settings import Service
 
 
@@ -92,6 +93,11 @@ def test_a_wrong_file(run: Run, place: Path, command: str, code: int, line: str)
         "completion tcsh",
         "report",
         "simulate",
+        "relay kubelet",
+        "top --node n --socket s",
+        "status --node n --config c",
+        "report --node n --snapshot s -o x.html",
+        "simulate --node n --machine m x",
     ],
 )
 def test_wrong_usage(run: Run, command: str) -> None:
@@ -133,10 +139,19 @@ def test_why_nobody_is_reached(tmp_path: Path) -> None:
         old.bind(str(tmp_path / "old.sock"))
 
     def said(name: str, reason: str) -> str:
-        return str(Unreachable(Service.CPU, tmp_path / name, reason))
+        return str(Unreachable(Service.CPU, Endpoint(tmp_path / name), reason))
 
     assert "there is something that is no socket" in said("file", "Connection refused")
     assert "there is something that is no socket" in said(".", "Connection refused")
     assert 'is "numalign serve" running?' in said("old.sock", "Connection refused")
     assert "numalign.sockets" in said("old.sock", os.strerror(13))
     assert "serve" not in said("old.sock", os.strerror(13))
+
+
+def test_why_nobody_is_reached_on_another_node(tmp_path: Path) -> None:
+    place = Endpoint(tmp_path / "cpu.sock", "/run/cpu.sock of pod a/b on node n")
+
+    assert str(Unreachable(Service.CPU, place, "Connection refused")) == (
+        "cannot reach the cpu service at /run/cpu.sock of pod a/b on node n: Connection refused "
+        "(the log of its container may say why)"
+    )

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from numalign.admission.journal.entry import leave_out_details
-from numalign.cli.calls import run, sockets_of
+from numalign.cli.calls import ask_services
 from numalign.cli.journal_calls import get_decision
-from numalign.cli.options import current_reach, examples, output_option, reach_options
+from numalign.cli.options import current_reach, examples, node_options, output_option, reach_options
 from numalign.cli.output import emit, plain
 from numalign.config.settings import Service
 from numalign.v1 import decisions_pb2 as dc
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     "--number", type=click.IntRange(min=1), help="A decision by its number in the history."
 )
 @click.option("--full", is_flag=True, help="Show every merge of hints and every call, too.")
+@node_options
 @reach_options
 @output_option
 def explain(pod: str, number: int | None, full: bool) -> None:
@@ -42,8 +43,11 @@ def explain(pod: str, number: int | None, full: bool) -> None:
     if bool(pod) == (number is not None):
         raise click.UsageError("name either a pod or, by --number, a decision")
     request = dc.GetDecisionRequest(number=number) if number else dc.GetDecisionRequest(pod=pod)
-    reach = current_reach()
-    found, names = run(get_decision(sockets_of(reach)[Service.ADMISSION], request, reach.timeout))
+    seconds = current_reach().timeout
+    found, names = ask_services(
+        lambda services: get_decision(services[Service.ADMISSION], request, seconds),
+        Service.ADMISSION,
+    )
 
     def draw() -> Iterator[RenderableType]:
         from numalign.cli.tables.journal import decision_record_parts  # noqa: PLC0415 - for people

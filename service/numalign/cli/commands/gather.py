@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -16,15 +17,16 @@ from typing import Any
 import click
 from grpc.aio import AioRpcError
 
-from numalign.cli.calls import Unreachable, run, sockets_of
+from numalign.cli.calls import Unreachable, run
 from numalign.cli.failure import describe, say
-from numalign.cli.gather.bundle import write_bundle
+from numalign.cli.gather.bundle import directory_of, open_bundle, write_bundle
+from numalign.cli.gather.elsewhere import gather_there
 from numalign.cli.gather.machine_facts import machine_facts
 from numalign.cli.gather.scrub import LEFT_OUT, scrubbed
-from numalign.cli.options import current_reach, examples, reach_options
+from numalign.cli.options import current_reach, examples, node_options, reach_options
 from numalign.cli.report.page import report_page
 from numalign.cli.snapshot.document import document_of
-from numalign.cli.snapshot.live import take
+from numalign.cli.snapshot.live import live_node
 from numalign.cli.snapshot.values import NodeSnapshot
 from numalign.cli.verdicts import Exit
 
@@ -61,7 +63,7 @@ namespaces and devices are in it.
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
-    help="Write the bundle to this file, a .tar.gz for its owner alone.",
+    help="Write the bundle to this file, a .tar.gz for its owner alone; - is standard output.",
 )
 @click.option(
     "--log",
@@ -69,8 +71,9 @@ namespaces and devices are in it.
     type=click.Path(path_type=Path),
     multiple=True,
     metavar="FILE",
-    help="Put the end of this log file in, too.",
+    help="Put the end of this log file in, too; with --node, one of the pod.",
 )
+@node_options
 @reach_options
 def gather(to: Path, logs: tuple[Path, ...]) -> None:
     """Collect what support needs, with secrets left out.
@@ -79,6 +82,13 @@ def gather(to: Path, logs: tuple[Path, ...]) -> None:
 
     Exit codes: 0 if everything could be had, 1 if not; the bundle is written all the same.
     """
+    reach = current_reach()
+    if reach.remote is not None:
+        code, said = run(gather_there(reach.remote, logs, reach.timeout, to))
+        for line in said:
+            click.echo(line, err=True)
+        click.echo(f"{to}: {to.stat().st_size} bytes")
+        click.get_current_context().exit(code)
     problems: list[str] = []
     files: dict[str, str] = {}
     now = int(time.time())
@@ -93,17 +103,21 @@ def gather(to: Path, logs: tuple[Path, ...]) -> None:
     files["environment.txt"] = _environment(os.environ)
     files["problems.txt"] = "".join(f"{problem}\n" for problem in problems)
     readme = _README.format(version=version("numalign"), taken=taken)
-    write_bundle(to, {"README.txt": readme, **files}, now)
+    files = {"README.txt": readme, **files}
+    if str(to) == "-":
+        write_bundle(sys.stdout.buffer, "numalign", files, now)
+    else:
+        with open_bundle(to) as file:
+            write_bundle(file, directory_of(to), files, now)
+        click.echo(f"{to}: {len(files)} files, {to.stat().st_size} bytes")
     say(problems)
-    click.echo(f"{to}: {len(files) + 1} files, {to.stat().st_size} bytes")
     if problems:
         click.get_current_context().exit(Exit.ERROR)
 
 
 def _node(problems: list[str]) -> NodeSnapshot | None:
-    reach = current_reach()
     try:
-        node, missing = run(take(sockets_of(reach), reach.timeout))
+        node, missing = live_node()
     except (AioRpcError, Unreachable) as error:
         problems += describe(error) or (str(error),)
         return None

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from numalign.cli.calls import run, sockets_of
+from numalign.cli.calls import ask_services
 from numalign.cli.journal_calls import list_decisions
 from numalign.cli.moments import Moment
-from numalign.cli.options import current_reach, examples, output_option, reach_options
+from numalign.cli.options import current_reach, examples, node_options, output_option, reach_options
 from numalign.cli.output import emit, plain
 from numalign.config.settings import Service
 from numalign.v1 import decisions_pb2 as dc
@@ -57,6 +57,7 @@ VERDICTS: Mapping[str, pb.Verdict.ValueType] = {
     help="At most so many, the newest.",
 )
 @click.option("--explanations", is_flag=True, help="With whole explanations, in JSON and YAML.")
+@node_options
 @reach_options
 @output_option
 def history(
@@ -85,9 +86,11 @@ def history(
     if until is not None:
         wanted.until.FromDatetime(until)
     request = dc.ListDecisionsRequest(filter=wanted, limit=limit, with_explanations=True)
-    reach = current_reach()
-    socket = sockets_of(reach)[Service.ADMISSION]
-    found, names = run(list_decisions(socket, request, reach.timeout))
+    seconds = current_reach().timeout
+    found, names = ask_services(
+        lambda services: list_decisions(services[Service.ADMISSION], request, seconds),
+        Service.ADMISSION,
+    )
 
     def draw() -> Iterator[RenderableType]:
         from rich.text import Text  # noqa: PLC0415 - large, and only for people

@@ -9,6 +9,7 @@ import click
 from grpc.aio import AioRpcError
 
 from numalign.cli.calls import Unreachable, answer, channel_to, run, sockets_of
+from numalign.cli.endpoint import Endpoint
 from numalign.cli.failure import say
 from numalign.cli.options import (
     Reach,
@@ -113,7 +114,7 @@ async def _read_books(reach: Reach) -> Books:
     )
 
 
-async def _state(service: Service, socket: Path, seconds: float) -> hp.GetStateResponse | None:
+async def _state(service: Service, socket: Endpoint, seconds: float) -> hp.GetStateResponse | None:
     async with channel_to(socket) as channel:
         call = HintProviderStub(channel).GetState(hp.GetStateRequest(), timeout=seconds)
         try:
@@ -122,7 +123,7 @@ async def _state(service: Service, socket: Path, seconds: float) -> hp.GetStateR
             return None  # reported by the caller, for all services in one line
 
 
-async def _pods(socket: Path, seconds: float) -> dict[str, str] | None:
+async def _pods(socket: Endpoint, seconds: float) -> dict[str, str] | None:
     async with channel_to(socket) as channel:
         request = ad.ListAdmissionsRequest()
         call = AdmissionStub(channel).ListAdmissions(request, timeout=seconds)

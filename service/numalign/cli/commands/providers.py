@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import click
 
-from numalign.cli.calls import answer, channel_to, run, sockets_of
-from numalign.cli.options import current_reach, examples, output_option, reach_options
+from numalign.cli.calls import answer, ask_services, channel_to
+from numalign.cli.endpoint import Endpoint
+from numalign.cli.options import current_reach, examples, node_options, output_option, reach_options
 from numalign.cli.output import emit, plain
 from numalign.cli.tables.services import providers_table
 from numalign.config.settings import Service
@@ -14,19 +17,20 @@ from numalign.v1.topology_pb2_grpc import TopologyManagerStub
 
 
 @click.command(epilog=examples("numalign providers", "numalign providers -o json"))
+@node_options
 @reach_options
 @output_option
 def providers() -> None:
     """List the hint providers in the order in which the Topology Manager asks them."""
-    reach = current_reach()
-    socket = sockets_of(reach)[Service.TOPOLOGY]
+    seconds = current_reach().timeout
 
-    async def ask() -> tm.ListHintProvidersResponse:
-        async with channel_to(socket) as channel:
+    async def ask(services: Mapping[Service, Endpoint]) -> tm.ListHintProvidersResponse:
+        topology = services[Service.TOPOLOGY]
+        async with channel_to(topology) as channel:
             call = TopologyManagerStub(channel).ListHintProviders(
-                tm.ListHintProvidersRequest(), timeout=reach.timeout
+                tm.ListHintProvidersRequest(), timeout=seconds
             )
-            return await answer(Service.TOPOLOGY, socket, call)
+            return await answer(Service.TOPOLOGY, topology, call)
 
-    listed = run(ask())
+    listed = ask_services(ask, Service.TOPOLOGY)
     emit(plain(listed), lambda: [providers_table(listed.providers)])

@@ -12,6 +12,7 @@ from grpc.aio import AioRpcError
 from rich.text import Text
 
 from numalign.cli.calls import answer, channel_to, run, sockets_of
+from numalign.cli.endpoint import Endpoint
 from numalign.cli.failure import describe_status, say
 from numalign.cli.manifests import STDIN, read_pods
 from numalign.cli.options import current_reach, examples, output_option, reach_options
@@ -81,7 +82,7 @@ def release(pods: tuple[str, ...]) -> None:
 
 
 async def _found(
-    stub: ad_grpc.AdmissionAsyncStub, socket: Path, named: Iterable[_Named], seconds: float
+    stub: ad_grpc.AdmissionAsyncStub, socket: Endpoint, named: Iterable[_Named], seconds: float
 ) -> tuple[list[str], list[str]]:
     """The uids of pods, and a line for each that is named and is not admitted."""
     uids: list[str] = []

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from numalign.cli.failure import say
-from numalign.cli.options import examples, reach_options
+from numalign.cli.options import examples, node_options, reach_options
 from numalign.cli.report.page import report_page
 from numalign.cli.snapshot.live import node_of, snapshot_option
 
@@ -27,6 +27,7 @@ from numalign.cli.snapshot.live import node_of, snapshot_option
     help="Write the page to this file; - is standard output.",
 )
 @snapshot_option
+@node_options
 @reach_options
 def report(file: Path, snapshot: Path | None) -> None:
     """Write a page about the node: machine, owners, fragmentation, pods and recent refusals.

@@ -13,7 +13,14 @@ from numalign.cli.calls import run
 from numalign.cli.commands.admit import LEVELS, Outcome, document_of, name_of
 from numalign.cli.failure import describe_status, say
 from numalign.cli.manifests import read_pods
-from numalign.cli.options import environment, examples, output_option, reach_options
+from numalign.cli.options import (
+    current_reach,
+    environment,
+    examples,
+    node_options,
+    output_option,
+    reach_options,
+)
 from numalign.cli.output import emit
 from numalign.cli.snapshot.live import node_of, snapshot_option
 from numalign.cli.snapshot.redaction import redacted
@@ -45,6 +52,7 @@ class Under:
 @click.command(
     epilog=examples(
         "numalign simulate pod.yaml more-pods.yaml",
+        "numalign simulate --node worker-7 pod.yaml",
         "numalign simulate --policy restricted --scope pod pod.yaml",
         "numalign simulate --snapshot node.json pod.yaml",
         "numalign simulate --machine machine.yaml --under config.yaml pod.yaml",
@@ -79,6 +87,7 @@ class Under:
     show_default=True,
     help="How much to say about the way.",
 )
+@node_options
 @reach_options
 @output_option
 def simulate(
@@ -93,13 +102,16 @@ def simulate(
 ) -> None:
     """Say whether pods would fit, in this order, each beside those before it.
 
-    They are decided on by the same services over a copy of the node: of the one that runs, of a
-    snapshot, or of an empty one on a machine file. The node itself is only read, once.
+    They are decided on by the same services over a copy of the node: of the one that runs here, of
+    another one of the cluster, of a snapshot, or of an empty one on a machine file. The node itself
+    is only read, once.
 
     Exit codes: 0 all would be admitted, 3 rejected, 4 not yet, 1 error; the worst counts.
     """
     if machine is not None and snapshot is not None:
         raise click.UsageError("--machine and --snapshot exclude each other")
+    if machine is not None and current_reach().remote is not None:
+        raise click.UsageError("--machine and --node exclude each other")
     pods, ignored = read_pods(manifests)
     say(ignored)
     wanted = Under(policy=policy or "", scope=scope or "", configuration=under)

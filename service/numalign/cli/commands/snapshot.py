@@ -8,11 +8,10 @@ from pathlib import Path
 
 import click
 
-from numalign.cli.calls import run, sockets_of
 from numalign.cli.failure import say
-from numalign.cli.options import current_reach, examples, reach_options
+from numalign.cli.options import examples, node_options, reach_options
 from numalign.cli.snapshot.document import document_of
-from numalign.cli.snapshot.live import take
+from numalign.cli.snapshot.live import live_node
 from numalign.cli.verdicts import Exit
 
 
@@ -29,6 +28,7 @@ from numalign.cli.verdicts import Exit
     metavar="FILE",
     help="Write to this file, for its owner alone, not to standard output.",
 )
+@node_options
 @reach_options
 def snapshot(to: Path | None) -> None:
     """Write down a node: configuration, machine, who has what, and what was decided of late.
@@ -38,8 +38,7 @@ def snapshot(to: Path | None) -> None:
 
     Exit codes: 0 if everything answered, 1 if not: what is missing is named.
     """
-    reach = current_reach()
-    found, problems = run(take(sockets_of(reach), reach.timeout))
+    found, problems = live_node()
     text = json.dumps(document_of(found), indent=1)
     if to is None:
         click.echo(text)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from grpc.aio import AioRpcError
 from rich.text import Text
 
-from numalign.cli.calls import Unreachable, answer, channel_to, run, sockets_of
+from numalign.cli.calls import Unreachable, answer, ask_services, channel_to
+from numalign.cli.endpoint import Endpoint
 from numalign.cli.failure import describe_status, say
-from numalign.cli.options import current_reach, examples, output_option, reach_options
+from numalign.cli.options import current_reach, examples, node_options, output_option, reach_options
 from numalign.cli.output import emit, plain
 from numalign.cli.tables.admissions import admissions_table
 from numalign.cli.tables.node_resources import resources_tables
@@ -52,6 +52,7 @@ class NodeStatus:
 )
 @click.option("--owner", default="", metavar="NAME", help="Only pods of this owner.")
 @click.option("--resources", is_flag=True, help="Show what each NUMA node has free instead.")
+@node_options
 @reach_options
 @output_option
 def status(owner: str, resources: bool) -> None:
@@ -62,19 +63,23 @@ def status(owner: str, resources: bool) -> None:
 
     Exit codes: 0 if everything answered, 1 if not.
     """
-    reach = current_reach()
+    seconds = current_reach().timeout
     if resources:
-        picture = run(read_resources(sockets_of(reach)[Service.ADMISSION], reach.timeout))
+        picture = ask_services(
+            lambda services: read_resources(services[Service.ADMISSION], seconds), Service.ADMISSION
+        )
         emit(plain(picture), lambda: resources_tables(picture))
         return
-    found = run(read_status(sockets_of(reach), owner, reach.timeout))
+    found = ask_services(lambda services: read_status(services, owner, seconds))
     emit(document_of(found), lambda: _draw(found))
     say(found.problems)
     if found.problems:
         click.get_current_context().exit(Exit.ERROR)
 
 
-async def read_status(sockets: Mapping[Service, Path], owner: str, seconds: float) -> NodeStatus:
+async def read_status(
+    sockets: Mapping[Service, Endpoint], owner: str, seconds: float
+) -> NodeStatus:
     """Ask every service at once; those that are down do not keep the others from answering."""
     (admissions, providers), services = await asyncio.gather(
         asyncio.gather(
@@ -102,7 +107,7 @@ async def read_status(sockets: Mapping[Service, Path], owner: str, seconds: floa
     )
 
 
-async def read_resources(socket: Path, seconds: float) -> NodeResources:
+async def read_resources(socket: Endpoint, seconds: float) -> NodeResources:
     """What the node has. Raises AioRpcError, or Unreachable."""
     async with channel_to(socket) as channel:
         call = AdmissionStub(channel).GetNodeResources(
@@ -129,7 +134,7 @@ def document_of(found: NodeStatus) -> dict[str, object]:
 
 
 async def _admissions(
-    socket: Path,
+    socket: Endpoint,
     owner: str,
     seconds: float,
 ) -> ad.ListAdmissionsResponse | str:
@@ -143,7 +148,7 @@ async def _admissions(
 
 
 async def _providers(
-    socket: Path,
+    socket: Endpoint,
     seconds: float,
 ) -> tm.ListHintProvidersResponse | str:
     async with channel_to(socket) as channel:
@@ -157,7 +162,7 @@ async def _providers(
 
 async def _service(
     service: Service,
-    socket: Path,
+    socket: Endpoint,
     seconds: float,
 ) -> ServiceState:
     async with channel_to(socket) as channel:

@@ -10,13 +10,16 @@ from pathlib import Path
 import click
 from grpc.aio import AioRpcError
 
-from numalign.cli.calls import Unreachable, run, sockets_of
+from numalign.cli.calls import Unreachable, ask_services
+from numalign.cli.endpoint import Endpoint
 from numalign.cli.failure import describe, say
 from numalign.cli.options import (
     Output,
+    Reach,
     Seconds,
     current_reach,
     examples,
+    node_options,
     output_format,
     output_option,
     reach_options,
@@ -46,6 +49,7 @@ from numalign.config.settings import Service
     help="How many of the last decisions to show.",
 )
 @snapshot_option
+@node_options
 @reach_options
 @output_option
 def top(once: bool, interval: float, decisions: int, snapshot: Path | None) -> None:
@@ -58,7 +62,7 @@ def top(once: bool, interval: float, decisions: int, snapshot: Path | None) -> N
     if live and not once and snapshot is None:
         reach = current_reach()
         try:
-            run(_watch(sockets_of(reach), reach.timeout, interval, decisions))
+            ask_services(lambda services: _watch(services, reach, interval, decisions))
         except KeyboardInterrupt:
             return
     from numalign.cli.tables.top_view import top_parts  # noqa: PLC0415 - large
@@ -69,7 +73,7 @@ def top(once: bool, interval: float, decisions: int, snapshot: Path | None) -> N
 
 
 async def _watch(
-    sockets: Mapping[Service, Path], seconds: float, interval: float, decisions: int
+    services: Mapping[Service, Endpoint], reach: Reach, interval: float, decisions: int
 ) -> None:
     """Draw the node until it is interrupted; services that are away for a while are named."""
     from rich.console import Group  # noqa: PLC0415 - large
@@ -78,7 +82,7 @@ async def _watch(
 
     from numalign.cli.tables.top_view import top_parts  # noqa: PLC0415 - large
 
-    async with Asker(sockets, seconds) as asker:
+    async with Asker(services, reach) as asker:
         node, problems = await asker.snapshot(decisions=max(decisions, 1))
         with Live(screen=True, auto_refresh=False, vertical_overflow="crop") as screen:
             while True:

@@ -15,6 +15,7 @@ from grpc_health.v1 import health_pb2
 from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from numalign.cli.calls import channel_to
+from numalign.cli.endpoint import Endpoint
 from numalign.config.settings import Service
 from numalign.errors import Unavailable
 
@@ -97,7 +98,7 @@ def _ready_when(service: Service) -> health_pb2.HealthCheckRequest:
 
 async def _healthy(service: Service, process: asyncio.subprocess.Process, socket: Path) -> None:
     deadline = asyncio.get_running_loop().time() + _START_SECONDS
-    async with channel_to(socket) as channel:
+    async with channel_to(Endpoint(socket)) as channel:
         stub = HealthStub(channel)
         while True:
             if process.returncode is not None:

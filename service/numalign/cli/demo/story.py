@@ -17,6 +17,7 @@ from numalign.cli.demo.processes import five_processes
 from numalign.cli.demo.receiver import receiving
 from numalign.cli.demo.spans import is_complete, trace_tree
 from numalign.cli.demo.steps import STEPS, TRACED, Step, pod_of, remark_of, sample_text, surprises
+from numalign.cli.endpoint import Endpoint
 from numalign.cli.tables.admissions import admissions_table
 from numalign.cli.tables.decision import decision_parts
 from numalign.cli.tables.machine_map import machine_parts
@@ -60,13 +61,15 @@ async def _tell(console: Console, directory: Path) -> list[str]:
         ):
             for service, process in processes.running.items():
                 console.print(f"  {service.value:<10} process {process.pid}  {sockets[service]}")
-            async with channel_to(sockets[Service.ADMISSION]) as channel:
+            async with channel_to(Endpoint(sockets[Service.ADMISSION])) as channel:
                 stub = AdmissionStub(channel)
                 for step in STEPS:
                     parent = f"00-{trace_id}-{root_id}-01"
                     traced = (("traceparent", parent),) if step.sample == TRACED else ()
                     found += await _ask(console, stub, step, traced)
-            status = await read_status(sockets, "", _CALL_SECONDS)
+            status = await read_status(
+                {s: Endpoint(path) for s, path in sockets.items()}, "", _CALL_SECONDS
+            )
             found += status.problems
             _draw_status(console, status)
             await _draw_map(console, directory, sockets, status)
@@ -121,7 +124,7 @@ async def _draw_map(
     _heading(console, "$ numalign machine")
     states = {}
     for service in (Service.CPU, Service.MEMORY, Service.DEVICE):
-        async with channel_to(sockets[service]) as channel:
+        async with channel_to(Endpoint(sockets[service])) as channel:
             states[service] = await HintProviderStub(channel).GetState(
                 hp.GetStateRequest(), timeout=_CALL_SECONDS
             )

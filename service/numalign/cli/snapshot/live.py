@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from numalign.cli.calls import run, sockets_of
+from numalign.cli.calls import ask_services
+from numalign.cli.endpoint import Endpoint
 from numalign.cli.options import current_reach
 from numalign.cli.snapshot.document import read_snapshot
 from numalign.cli.snapshot.reading import Asker
@@ -18,10 +19,18 @@ from numalign.config.settings import Service
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-async def take(sockets: Mapping[Service, Path], seconds: float) -> tuple[NodeSnapshot, list[str]]:
-    """The node that runs, and a line for each part that is missing. Raises as `Asker` does."""
-    async with Asker(sockets, seconds) as asker:
-        return await asker.snapshot()
+def live_node() -> tuple[NodeSnapshot, list[str]]:
+    """The node that runs, here or elsewhere, and a line for each part that is missing.
+
+    Raises as `Asker` and `ask_services` do.
+    """
+    reach = current_reach()
+
+    async def take(services: Mapping[Service, Endpoint]) -> tuple[NodeSnapshot, list[str]]:
+        async with Asker(services, reach) as asker:
+            return await asker.snapshot()
+
+    return ask_services(take)
 
 
 def snapshot_option(command: F) -> F:
@@ -36,7 +45,8 @@ def snapshot_option(command: F) -> F:
 
 def node_of(snapshot: Path | None) -> tuple[NodeSnapshot, list[str]]:
     """The node in the file, or the one that runs, and a line for each part that is missing."""
-    if snapshot is not None:
-        return read_snapshot(snapshot), []
-    reach = current_reach()
-    return run(take(sockets_of(reach), reach.timeout))
+    if snapshot is None:
+        return live_node()
+    if current_reach().remote is not None:
+        raise click.UsageError("--snapshot and --node exclude each other")
+    return read_snapshot(snapshot), []

@@ -12,14 +12,15 @@ import socket
 from collections.abc import Awaitable, Mapping
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Self, TypeVar
 
 from grpc import StatusCode
 from grpc.aio import AioRpcError, Channel
 
 from numalign.cli.calls import Unreachable, answer, channel_to
+from numalign.cli.endpoint import Endpoint
 from numalign.cli.failure import describe_status
+from numalign.cli.options import Reach
 from numalign.cli.snapshot.values import AdmittedPod, NodeSnapshot
 from numalign.config.settings import Service
 from numalign.v1 import control_pb2 as ct
@@ -42,15 +43,16 @@ _PROVIDERS = (Service.CPU, Service.MEMORY, Service.DEVICE)
 class Asker:
     """Channels to the services of one node. Use it as a context manager."""
 
-    def __init__(self, sockets: Mapping[Service, Path], seconds: float) -> None:
-        self._sockets = sockets
-        self._seconds = seconds
+    def __init__(self, endpoints: Mapping[Service, Endpoint], reach: Reach) -> None:
+        self._endpoints = endpoints
+        self._seconds = reach.timeout
+        self._node = socket.gethostname() if reach.remote is None else reach.remote.node
         self._stack = AsyncExitStack()
         self._channels: dict[Service, Channel] = {}
 
     async def __aenter__(self) -> Self:
-        for service in self._sockets:
-            channel = channel_to(self._sockets[service])
+        for service, endpoint in self._endpoints.items():
+            channel = channel_to(endpoint)
             self._channels[service] = await self._stack.enter_async_context(channel)
         return self
 
@@ -96,7 +98,7 @@ class Asker:
         )
         snapshot = NodeSnapshot(
             taken=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-            node=socket.gethostname(),
+            node=self._node,
             configuration=json.loads(configuration.document),
             revision=revision,
             admissions=tuple(admitted),
@@ -171,7 +173,7 @@ class Asker:
             return None
 
     async def _call(self, service: Service, call: Awaitable[T]) -> T:
-        return await answer(service, self._sockets[service], call)
+        return await answer(service, self._endpoints[service], call)
 
     def _topology(self) -> tm_grpc.TopologyManagerAsyncStub:
         return tm_grpc.TopologyManagerStub(self._channels[Service.TOPOLOGY])

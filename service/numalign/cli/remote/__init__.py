@@ -1,0 +1,1 @@
+"""Reaching the services of another node of the cluster, through its numalign pod."""
