@@ -28,6 +28,7 @@ from numalign_agent.resizes.reading import (
     restored,
     shown,
     verdict_of,
+    with_allocated,
 )
 
 
@@ -73,6 +74,13 @@ class ResizeBook:
         """Whether a pod wants something else than it is allocated (RES-1)."""
         wanted = desired(pod)
         return wanted is not None and is_pending(self._state, wanted, self._resize)
+
+    def allocated_form(self, pod: AgentPod) -> AgentPod:
+        """The pod as it is to run: while a resize waits, with what it is allocated (RES-4)."""
+        allocation = self._state.allocations.get(pod.uid)
+        if allocation is None or not self.is_pending(pod):
+            return pod
+        return with_allocated(pod, allocation)
 
     def queued(self, uid: str, pods: Mapping[str, AgentPod]) -> None:
         """The resize of one of `pods` waits (RES-2)."""

@@ -75,6 +75,31 @@ def shown(allocation: PodAllocation) -> dict[str, Mapping[str, Any]]:
     return {name: _section(resources) for name, resources in allocation.containers.items()}
 
 
+def with_allocated(pod: AgentPod, allocation: PodAllocation) -> AgentPod:
+    """The pod with the amounts that it is allocated instead of those that it asks for (RES-4)."""
+
+    def given(document: Condition) -> Condition:
+        resources = allocation.containers.get(document.get("name") or "")
+        return document if resources is None else _with_amounts(document, resources)
+
+    spec = {**pod.spec}
+    for field in ("initContainers", "containers"):
+        if field in spec:
+            spec[field] = [given(document) for document in spec[field] or ()]
+    if allocation.pod_level is not None:
+        spec = _with_amounts(spec, allocation.pod_level)
+    return AgentPod({**pod.document, "spec": spec})
+
+
+def _with_amounts(document: Mapping[str, Any], resources: AllocatedResources) -> Condition:
+    section = {
+        key: value
+        for key, value in (document.get("resources") or {}).items()
+        if key not in {"limits", "requests"}
+    }
+    return {**document, "resources": {**section, **_section(resources)}}
+
+
 def _section(resources: AllocatedResources) -> dict[str, dict[str, str]]:
     return {
         key: {name: amount.canonical() for name, amount in sorted(amounts.items())}

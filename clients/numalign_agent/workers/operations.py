@@ -64,6 +64,9 @@ class ResizedPods(Protocol):
     def conditions(self, pod_uid: str) -> Sequence[Mapping[str, Any]]:
         """The conditions of a pod whose resize is pending or in progress."""
 
+    def allocated_form(self, pod: AgentPod) -> AgentPod:
+        """The pod with the amounts that it is allocated."""
+
     def allocated(self, pod_uid: str) -> Mapping[str, Mapping[str, Any]]:
         """What its containers are allocated, by name."""
 
@@ -112,13 +115,16 @@ class ContainerOperations:
         self._waiting: dict[str, dict[str, Waiting]] = {}
 
     async def sync(self, work: PodWork) -> bool:
-        """Bring the containers nearer to what the pod wants; whether the pod is over."""
-        pod = work.pod
+        """Bring the containers nearer to what the pod wants; whether the pod is over.
+
+        They are made as the pod is allocated, not as a resize that waits wants it (RES-4).
+        """
+        pod = self._on.resizes.allocated_form(work.pod)
         containers = await self._containers(pod.uid)
         if self._tell(work, containers)["phase"] in TERMINAL_PHASES:
             return True
         if self._on.mirrors is not None and pod.is_static:
-            await self._on.mirrors.reconcile(pod, self._on.pods.mirror_of(pod))
+            await self._on.mirrors.reconcile(work.pod, self._on.pods.mirror_of(pod))
         if not containers:
             self._tell_not_given(pod)
         judged = self._on.probes.judged(pod, containers)
@@ -131,7 +137,7 @@ class ContainerOperations:
         )
         self._note_pauses(pod, todo)
         await self._prepare_claims(pod, todo, containers)
-        failures = await self._carry_out(work, todo)
+        failures = await self._carry_out(pod, todo)
         containers = await self._containers(pod.uid)
         self._on.probes.follow(pod, containers)
         if not failures:
@@ -198,9 +204,8 @@ class ContainerOperations:
         if self._on.claims is not None and todo.starts and not runs:
             await self._on.claims.prepare(pod)
 
-    async def _carry_out(self, work: PodWork, todo: ContainerPlan) -> list[str]:
+    async def _carry_out(self, pod: AgentPod, todo: ContainerPlan) -> list[str]:
         """Stop, then start; what went wrong with single containers."""
-        pod = work.pod
         for stop in todo.stops:
             grace = pod.spec.get("terminationGracePeriodSeconds")
             seconds = 30.0 if grace is None else max(1.0, float(grace))

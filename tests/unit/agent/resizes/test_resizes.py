@@ -16,7 +16,9 @@ from tests.unit.agent.admitting.admission_double import (
 )
 from tests.unit.agent.made import container, pod
 
+from numalign.kubelet_files.allocation_checkpoint import AllocatedResources, PodAllocation
 from numalign.model.feature_gates import FeatureGates
+from numalign.model.quantity import Quantity
 from numalign.telemetry.metrics import Metrics
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
@@ -25,7 +27,7 @@ from numalign_agent.pod import AgentPod
 from numalign_agent.pods.manager import PodManager
 from numalign_agent.resizes.book import ResizeBook
 from numalign_agent.resizes.pending import PendingResizes, ResizeParts
-from numalign_agent.resizes.reading import changed_amounts
+from numalign_agent.resizes.reading import changed_amounts, with_allocated
 from numalign_agent.status.cache import StatusCache
 from numalign_agent.status.port import EventType
 
@@ -148,6 +150,63 @@ async def test_a_resize_that_is_granted() -> None:
     assert list(on.book.queue) == []
     count = 'kubelet_container_requested_resizes_total{operation="increase",requirement="requests"'
     assert count in on.metrics.text()
+
+
+def requests_of(of: AgentPod) -> Any:
+    return of.spec["containers"][0]["resources"]["requests"]
+
+
+async def test_a_pod_runs_with_what_it_is_allocated() -> None:
+    """RES-4: a resize that waits changes nothing of what containers are made with."""
+    on = World()
+    first = on.admit(sized("a", "1"))
+    assert on.book.allocated_form(first) is first
+    wanted = sized("a", "9")
+    on.update(wanted)
+    on.calls.answers("uid-a", later(), ADMITTED)
+    await on.resizes.evaluate("pod_updated")
+    while_it_waits = on.book.allocated_form(wanted)
+    await on.resizes.evaluate("pods_removed")
+
+    assert requests_of(while_it_waits) == {"cpu": "1", "memory": "1Gi"}
+    assert requests_of(wanted)["cpu"] == "9"
+    assert on.book.allocated_form(wanted) is wanted
+
+
+def test_a_pod_that_nobody_has_admitted_stands_for_itself() -> None:
+    unknown = sized("a", "1")
+
+    assert World().book.allocated_form(unknown) is unknown
+
+
+def test_amounts_are_put_in_for_every_container_and_for_the_pod() -> None:
+    whole = pod(
+        "a",
+        container("c", resources={"requests": {"cpu": "9"}, "claims": [{"name": "gpu"}]}),
+        initContainers=[container("i", resources={"limits": {"cpu": "9"}}), container("j")],
+        resources={"limits": {"cpu": "9"}},
+    )
+    one = {"cpu": Quantity.parse("1")}
+    shown = with_allocated(
+        whole,
+        PodAllocation(
+            containers={
+                "c": AllocatedResources(requests=one),
+                "i": AllocatedResources(limits=one, requests=one),
+            },
+            pod_level=AllocatedResources(requests=one),
+        ),
+    ).spec
+
+    assert shown["containers"][0]["resources"] == {
+        "claims": [{"name": "gpu"}],
+        "requests": {"cpu": "1"},
+    }
+    assert [c.get("resources") for c in shown["initContainers"]] == [
+        {"limits": {"cpu": "1"}, "requests": {"cpu": "1"}},
+        None,
+    ]
+    assert shown["resources"] == {"requests": {"cpu": "1"}}
 
 
 async def test_a_resize_that_has_to_wait_is_asked_about_again() -> None:

@@ -19,7 +19,7 @@ from numalign_agent.pod import AgentPod
 from numalign_agent.pods.manager import PodManager
 from numalign_agent.probes.results import Judged, judged
 from numalign_agent.resizes.book import ResizeBook
-from numalign_agent.runners.port import RuntimeContainer
+from numalign_agent.runners.port import Placement, RuntimeContainer
 from numalign_agent.runners.recorder import RecorderRunner
 from numalign_agent.status.cache import StatusCache
 from numalign_agent.status.port import EventType
@@ -75,11 +75,18 @@ class Probes:
 
 
 class Fussy(RecorderRunner):
-    """A recorder that refuses what it is told to refuse."""
+    """A recorder that refuses what it is told to refuse; `pods` are those it made something of."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         super().__init__(clock)
         self.refuses: dict[str, Exception] = {}
+        self.pods: list[AgentPod] = []
+
+    async def create_container(
+        self, pod: AgentPod, container: str, attempt: int, placement: Placement
+    ) -> str:
+        self.pods.append(pod)
+        return await super().create_container(pod, container, attempt, placement)
 
     async def start_container(self, container_id: str) -> None:
         if (failure := self.refuses.pop("start", None)) is not None:
@@ -114,6 +121,7 @@ class World:
         self.probes = Probes()
         self.released: list[str] = []
         self.claims = Claims()
+        self.resizes = ResizeBook(FeatureGates(), lambda: self.now)
         metrics = Metrics(AGENT, enabled=False)
         calls: Any = self.calls
         self.operations = ContainerOperations(
@@ -127,7 +135,7 @@ class World:
                 pods=PodManager(),
                 probes=self.probes,
                 mirrors=None,
-                resizes=ResizeBook(FeatureGates(), lambda: self.now),
+                resizes=self.resizes,
                 devices=lambda _: {"a": [{"name": "example.com/gpu"}]},
                 released=self.released.append,
                 clock=lambda: self.now,

@@ -43,6 +43,19 @@ async def test_a_container_is_prepared_made_told_and_started() -> None:
     assert on.told() == ["create a", "start a"]
 
 
+async def test_containers_are_made_with_what_the_pod_is_allocated() -> None:
+    """RES-4: a resize that waits is not known to whoever makes containers."""
+    first, wanted = (
+        pod("p", container("a", resources={"requests": {"cpu": cpu}})) for cpu in ("1", "9")
+    )
+    on = World()
+    on.resizes.admitted(first, first, ad.AdmitResponse())
+    await on.sync(wanted)
+
+    (made,) = on.runner.pods
+    assert made.spec["containers"][0]["resources"]["requests"] == {"cpu": "1"}
+
+
 async def test_init_containers_and_sidecars_in_order() -> None:
     of = pod("p", container("a"), init=(container("i"), sidecar("s")))
     on = World()
