@@ -16,7 +16,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from numalign.rpc.channel import socket_target
 
 ROOT = Path(__file__).parents[2]
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = 60.0
 _SERVE = (
     "import sys; from pathlib import Path; from numalign.config.settings import Service;"
     " from numalign.process.serve import serve;"
