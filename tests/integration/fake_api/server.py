@@ -116,7 +116,8 @@ class FakeApiServer:
         if self.faults.fail:
             status = self.faults.fail.pop(0)
             return _refusal(Problem(status, _REASONS.get(status, "Injected"), "as the test wants"))
-        is_known = request.headers.get("Authorization") == f"Bearer {TOKEN}"
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        is_known = (scheme.lower(), token) == ("bearer", TOKEN)
         if self.execution is None and not is_known:
             return _refusal(Problem(401, "Unauthorized"))
         collection = request.match_info.get("collection", "")
