@@ -64,7 +64,7 @@ def install(plan: Path) -> None:
     for engine in (CpuEngine, MemoryEngine, DeviceEngine):
         _around(engine, "seal", reached, "seal.entered", "seal.done")
     _around(ProviderStore, "prepare", reached, "prepare.entered", "prepare.written")
-    _around(AdmissionStore, "commit", reached, "row.entered", "row.written")
+    _around(AdmissionStore, "commit_all", reached, "row.entered", "row.written")
     _around(TopologyManagerServicer, "Admit", reached, "", "admit.answered")
     _around(Ledger, "commit", reached, "commit.entered", "")
     _around(Ledger, "abort", reached, "abort.entered", "abort.done")

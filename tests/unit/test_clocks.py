@@ -13,7 +13,7 @@ import pytest
 
 SERVICE = Path(__file__).parents[2] / "service" / "numalign"
 DATES_SPANS = {"rpc/channel.py", "telemetry/otel_tracer.py"}
-DATES_THE_JOURNAL = {"admission/servicer.py"}
+DATES_THE_JOURNAL = {"admission/judging.py"}
 COMMANDS = "cli/"
 WALL_CLOCK = {"time", "time_ns", "now", "utcnow", "today", "localtime", "gmtime", "ctime"}
 MODULES = {"time", "datetime", "date"}

@@ -7,8 +7,8 @@ other (ADM-5).
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from numalign.admission.chain.built_in import Chain
@@ -22,6 +22,7 @@ from numalign.admission.handlers.node_usage import PodUsage, pod_usage, summed
 from numalign.admission.handlers.predicates import NO_DEVICES, DeviceCounts
 from numalign.admission.handlers.preemption import VICTIM_REASON
 from numalign.admission.node_state import NodeState, Pressure
+from numalign.admission.one_at_a_time import OneAtATime
 from numalign.admission.pod_messages import (
     admit_pod,
     node_view,
@@ -30,6 +31,7 @@ from numalign.admission.pod_messages import (
 )
 from numalign.admission.pod_resources.mirror import AdmissionMirror
 from numalign.admission.resize_answers import answer_resize
+from numalign.admission.sitting import AskTopology, Sitting, Unrecorded
 from numalign.errors import InvalidInput, NotFound
 from numalign.kube.core.v1 import core_pb2
 from numalign.kube.pod_decode import parse_pod, read_pod
@@ -43,9 +45,6 @@ VICTIMS_FIRST = "pods of less importance must end before this pod can be admitte
 
 SOFT_RETRY_SECONDS = 10
 """When a pod that a soft handler refused is asked about again (ARM-7)."""
-
-AskTopology = Callable[[bool], Awaitable[ad.AdmitResponse]]
-"""Asks the Topology Manager about the pod, as a dry run or for keeps."""
 
 _ENDS = {
     pb.VERDICT_ADMITTED: End.ADMITTED,
@@ -128,7 +127,7 @@ class AdmitChain:
         self.node = node
         self._strategies = strategies
         self._mirror = mirror
-        self._one_at_a_time = asyncio.Lock()
+        self._one_at_a_time = OneAtATime()
         self._take(plan)
 
     async def change(self, plan: ChainPlan, pressure: Pressure) -> None:
@@ -177,16 +176,43 @@ class AdmitChain:
         admitted pods cannot.
         """
         async with self._one_at_a_time:
-            records = await self._mirror.pods()
-            pod = _read(parse_pod(data))
-            if pod.uid in records and not self._strategies.judge_again:
-                return await ask(request.dry_run)
-            self._known = {uid: self._admitted(uid) for uid in records}
-            asked = self._question(Operation.ADD, pod, request, data)
-            topology = _Topology(ask, request.dry_run, _others(records, pod.uid))
-            chain = self._plan.additions if self.node.is_known else self._without_node
-            outcome = await self._strategies.walk(chain, asked, topology)
-            return self._answer(outcome, request)
+            return await self._admit(request, data, ask, {})
+
+    @property
+    def others_wait(self) -> bool:
+        """Whether anybody waits to have a pod judged."""
+        return self._one_at_a_time.waiting > 0
+
+    @asynccontextmanager
+    async def sitting(self) -> AsyncIterator[Sitting]:
+        """Decide on several pods before the first is recorded; nobody else does meanwhile."""
+        async with self._one_at_a_time:
+            yield Sitting(self._admit, self._mirror)
+
+    async def _admit(
+        self,
+        request: ad.AdmitRequest,
+        data: bytes,
+        ask: AskTopology,
+        unrecorded: Mapping[str, Unrecorded],
+    ) -> ad.AdmitResponse:
+        records = await self._mirror.pods()
+        if unrecorded:
+            records = {**records, **{uid: pod.record for uid, pod in unrecorded.items()}}
+        pod = _read(parse_pod(data))
+        if pod.uid in records and not self._strategies.judge_again:
+            return await ask(request.dry_run)
+        self._known = {
+            uid: self._admitted(
+                uid, unrecorded[uid].spec if uid in unrecorded else self._mirror.spec(uid)
+            )
+            for uid in records
+        }
+        asked = self._question(Operation.ADD, pod, request, data)
+        topology = _Topology(ask, request.dry_run, _others(records, pod.uid))
+        chain = self._plan.additions if self.node.is_known else self._without_node
+        outcome = await self._strategies.walk(chain, asked, topology)
+        return self._answer(outcome, request)
 
     async def resize(
         self, request: ad.AdmitRequest, data: bytes, ask: AskTopology
@@ -211,7 +237,7 @@ class AdmitChain:
             records = await self._mirror.pods()
             if pod.uid not in records:
                 raise NotFound(f'pod_uid: pod "{pod.uid}" is not admitted')
-            self._known = {uid: self._admitted(uid) for uid in records}
+            self._known = {uid: self._admitted(uid, self._mirror.spec(uid)) for uid in records}
             asked = self._question(Operation.RESIZE, pod, request, data)
             topology = _Topology(ask, request.dry_run, _others(records, pod.uid), tried)
             chain = self._plan.resizes if self.node.is_known else self._resizes_without_node
@@ -261,9 +287,8 @@ class AdmitChain:
             sent=Sent(pod=data, node=self.node.node_bytes, dry_run=request.dry_run),
         )
 
-    def _admitted(self, uid: str) -> _Known:
+    def _admitted(self, uid: str, spec: bytes) -> _Known:
         """An admitted pod, read once."""
-        spec = self._mirror.spec(uid)
         known = self._known.get(uid)
         if known is not None and known.spec == spec:
             return known

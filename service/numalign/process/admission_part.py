@@ -11,7 +11,8 @@ from grpc import aio
 
 from numalign.admission.observer import AnswerObserver
 from numalign.admission.pod_resources.mirror import AdmissionMirror
-from numalign.admission.servicer import AdmissionServicer, ReceivedAdmit
+from numalign.admission.received import ReceivedAdmit
+from numalign.admission.servicer import AdmissionServicer
 from numalign.config.settings import Service, Settings
 from numalign.process.admission_changes import ChainLife
 from numalign.process.decision_journal import open_journal

@@ -5,6 +5,8 @@ Separate from the stores, which keep and do not speak.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from numalign.model.ids import AdmissionId, PodUid
 from numalign.store.admission_store import AdmissionRow, AdmissionStore
 from numalign.store.database import Database
@@ -15,10 +17,12 @@ from numalign.telemetry.tracing import active_tracer, span
 class TracedAdmissionStore(AdmissionStore):
     """Records admitted pods, each in a span."""
 
-    async def commit(self, row: AdmissionRow, *, synced: bool = True) -> int:
-        """Record a pod."""
+    async def commit_all(
+        self, rows: Sequence[AdmissionRow], *, synced: bool = True
+    ) -> tuple[int, ...]:
+        """Record pods."""
         with span("store commit", synced=synced):
-            return await super().commit(row, synced=synced)
+            return await super().commit_all(rows, synced=synced)
 
 
 class TracedProviderStore(ProviderStore):

@@ -7,7 +7,7 @@ record of what the pod got is an opaque JSON document here.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from numalign.model.ids import AdmissionId, PodUid
@@ -81,26 +81,16 @@ class AdmissionStore:
         A caller that may be cancelled must let this call end: the row may be there all the
         same.
         """
+        (revision,) = await self.commit_all((row,), synced=synced)
+        return revision
 
-        def work(connection: sqlite3.Connection) -> int:
-            revision = _next_revision(connection)
-            connection.execute(
-                "INSERT INTO admissions(pod_uid, admission_id, owner, pod, record,"
-                " config_generation, revision) VALUES (?, ?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT(pod_uid) DO UPDATE SET admission_id = excluded.admission_id,"
-                " owner = excluded.owner, pod = excluded.pod, record = excluded.record,"
-                " config_generation = excluded.config_generation, revision = excluded.revision",
-                (
-                    row.pod_uid,
-                    row.admission_id,
-                    row.owner,
-                    row.pod,
-                    row.record,
-                    row.config_generation,
-                    revision,
-                ),
-            )
-            return revision
+    async def commit_all(
+        self, rows: Sequence[AdmissionRow], *, synced: bool = True
+    ) -> tuple[int, ...]:
+        """Record pods as `commit` does, all of them or none; the revision of each."""
+
+        def work(connection: sqlite3.Connection) -> tuple[int, ...]:
+            return tuple(_put(connection, row) for row in rows)
 
         return await self._database.write(work, synced=synced)
 
@@ -145,6 +135,27 @@ class AdmissionStore:
     async def advance(self) -> int:
         """Take a revision for a change that is kept elsewhere. Not synced."""
         return await self._database.write(_next_revision, synced=False)
+
+
+def _put(connection: sqlite3.Connection, row: AdmissionRow) -> int:
+    revision = _next_revision(connection)
+    connection.execute(
+        "INSERT INTO admissions(pod_uid, admission_id, owner, pod, record,"
+        " config_generation, revision) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT(pod_uid) DO UPDATE SET admission_id = excluded.admission_id,"
+        " owner = excluded.owner, pod = excluded.pod, record = excluded.record,"
+        " config_generation = excluded.config_generation, revision = excluded.revision",
+        (
+            row.pod_uid,
+            row.admission_id,
+            row.owner,
+            row.pod,
+            row.record,
+            row.config_generation,
+            revision,
+        ),
+    )
+    return revision
 
 
 def _next_revision(connection: sqlite3.Connection) -> int:

@@ -131,36 +131,9 @@ class Decider:
 
         With `resized`, the pod of the call takes the place of that one, or leaves it as it is.
         """
-        fanout = Fanout(
-            self._registry.handles,
-            admission_id,
-            call.data,
-            dry_run=call.dry_run,
-            one_by_one=self._strategies.one_by_one,
-            claims=claim_hints(call.data, call.claims, self._claim_nodes),
-        )
+        fanout = self.ask(call, admission_id)
         try:
-            try:
-                result = await self.parts.scope.admit(_judged(call.pod, resized), fanout)
-            except ProviderFault as fault:
-                refusal = unexpected_rejection(str(fault))
-                result = ScopeResult(
-                    admitted=False,
-                    reason=refusal.reason,
-                    message=refusal.message,
-                    keeps_nothing=True,
-                )
-            except Deferred as deferred:
-                result = ScopeResult(
-                    admitted=False,
-                    reason=deferred.reason,
-                    message=str(deferred),
-                    keeps_nothing=True,
-                    retry_after=deferred.retry_after,
-                )
-            if result.admitted:
-                self._refuse_what_others_have(call.pod, fanout)
-            response = await self._answer(call, result, fanout, resized)
+            response, result = await self.attempt(call, fanout, resized)
         except BaseException:
             await carried_through(self._abort(call, fanout, admission_id, hp.LEFTOVERS_DROP))
             raise
@@ -171,6 +144,44 @@ class Decider:
             await carried_through(self._refuse(call, fanout, admission_id, result, resized))
         response.revision = self._records.revision
         return response, result
+
+    def ask(self, call: AdmitCall, admission_id: AdmissionId, *, group: bool = False) -> Fanout:
+        """The providers, about the pod."""
+        return Fanout(
+            self._registry.handles,
+            admission_id,
+            call.data,
+            dry_run=call.dry_run,
+            one_by_one=self._strategies.one_by_one,
+            claims=claim_hints(call.data, call.claims, self._claim_nodes),
+            group=group,
+        )
+
+    async def attempt(
+        self, call: AdmitCall, fanout: Fanout, resized: Resized | None = None
+    ) -> tuple[ad.AdmitResponse, ScopeResult]:
+        """Decide; what the providers have taken then is kept or taken back by the caller."""
+        try:
+            result = await self.parts.scope.admit(_judged(call.pod, resized), fanout)
+        except ProviderFault as fault:
+            refusal = unexpected_rejection(str(fault))
+            result = ScopeResult(
+                admitted=False,
+                reason=refusal.reason,
+                message=refusal.message,
+                keeps_nothing=True,
+            )
+        except Deferred as deferred:
+            result = ScopeResult(
+                admitted=False,
+                reason=deferred.reason,
+                message=str(deferred),
+                keeps_nothing=True,
+                retry_after=deferred.retry_after,
+            )
+        if result.admitted:
+            self._refuse_what_others_have(call.pod, fanout)
+        return await self._answer(call, result, fanout, resized), result
 
     def _refuse_what_others_have(self, pod: Pod, fanout: Fanout) -> None:
         for handle in fanout.handles:
@@ -235,10 +246,7 @@ class Decider:
         resized: Resized | None,
     ) -> None:
         pod = call.pod
-        record = pb.AdmissionRecord(
-            allocations=response.allocations, pod_allocation=response.pod_allocation
-        )
-        self.describe(record, call)
+        record = self.record_of(call, response)
         if resized is not None:
             record.claims_prepared = resized.before.message.claims_prepared
         stays = resized is not None and self._stays(response, resized)
@@ -305,6 +313,14 @@ class Decider:
         for handle in (*fanout.handles, *fanout.left_out):
             handle.deliver(bound(handle.stub.Abort, request, handle.timeout))
         await all_delivered((*fanout.handles, *fanout.left_out))
+
+    def record_of(self, call: AdmitCall, response: ad.AdmitResponse) -> pb.AdmissionRecord:
+        """What is recorded of a pod that is admitted with this answer."""
+        record = pb.AdmissionRecord(
+            allocations=response.allocations, pod_allocation=response.pod_allocation
+        )
+        self.describe(record, call)
+        return record
 
     def describe(self, record: pb.AdmissionRecord, call: AdmitCall) -> None:
         """Write into a record which pod it is of, and under what it was placed."""

@@ -51,20 +51,26 @@ class Fanout:
         dry_run: bool,
         one_by_one: bool,
         claims: ClaimHints | None = None,
+        group: bool = False,
     ) -> None:
-        """Begin one admission; `claims` are hints besides those of the providers."""
+        """Begin one admission; `claims` are hints besides those of the providers.
+
+        In a `group`, other pods come before and behind this one under the same id.
+        """
         self._handles = list(handles)
         self._admission_id = admission_id
         self._pod = pod
         self._dry_run = dry_run
         self._one_by_one = one_by_one
         self._claims = claims
+        self._group = group
         self._given: dict[str, tuple[pb.ContainerAllocation, ...]] = {}
         self.pod_allocation = pb.PodAllocation()
         self.allocate_calls: list[pb.AllocateCall] = []
         self.plugin_calls: list[pb.PluginCall] = []
         self.warnings: list[str] = []
         self.left_out: list[ProviderHandle] = []
+        self.has_taken = False
 
     @property
     def handles(self) -> tuple[ProviderHandle, ...]:
@@ -106,6 +112,7 @@ class Fanout:
             last=last,
             dry_run=self._dry_run,
             seal_later=not self._one_by_one,
+            group=self._group,
         )
         return await self._allocate(
             container.name, last, lambda h: h.stub.Allocate(request, timeout=h.timeout)
@@ -122,10 +129,16 @@ class Fanout:
             last=last,
             dry_run=self._dry_run,
             seal_later=not self._one_by_one,
+            group=self._group,
         )
         return await self._allocate(
             "", last, lambda h: h.stub.AllocatePod(request, timeout=h.timeout)
         )
+
+    async def prepare(self) -> None:
+        """Have the parts of the group made durable, those of all its pods."""
+        request = hp.PrepareRequest(admission_id=self._admission_id)
+        await self._all(lambda h: h.stub.Prepare(request, timeout=h.timeout))
 
     async def facts(self, pod: Pod, container: Container | None) -> list[pb.ResourceFacts]:
         """What stands behind the hints that were given last, of every provider."""
@@ -183,6 +196,7 @@ class Fanout:
         last: bool,
         call: Callable[[ProviderHandle], StartedCall[AllocateResponse]],
     ) -> AllocationFailure | None:
+        self.has_taken = True
         if self._one_by_one:
             for handle in tuple(self._handles):
                 failure = self._note(handle, container, await handle.decide(partial(call, handle)))
@@ -204,7 +218,7 @@ class Fanout:
     async def _seal(
         self, handles: Iterable[ProviderHandle], container: str
     ) -> AllocationFailure | None:
-        request = hp.SealRequest(admission_id=self._admission_id, pod=self._pod)
+        request = hp.SealRequest(admission_id=self._admission_id, pod=self._pod, group=self._group)
         for handle in handles:
             response = await handle.decide(partial(_ask_seal, handle, request))
             failure = self._take(handle, response)

@@ -24,8 +24,10 @@ from numalign.telemetry.logs import get_logger, log_fields
 from numalign.topology.claim_preparation import ClaimPreparation
 from numalign.topology.container_life import ContainerLife
 from numalign.topology.decision import AdmitCall, Decider, DecidingParts, Decision
+from numalign.topology.group import Group
 from numalign.topology.hint_store import HintStore
 from numalign.topology.picture import Picture
+from numalign.topology.pod_stream import PodStream
 from numalign.topology.provider_handle import ProviderHandle, bound
 from numalign.topology.records import Admitted, Records
 from numalign.topology.registry import ProviderRegistry, all_delivered
@@ -110,6 +112,14 @@ class TopologyManager:
             waited = clock() - asked
             return await (self._resize if call.resize else self._add)(call, waited)
 
+    def admit_pods(self) -> PodStream:
+        """Decide on pods in order, those that follow each other closely in groups."""
+        return PodStream(
+            self._turnstile,
+            one=lambda call, waited: (self._resize if call.resize else self._add)(call, waited),
+            group=self._group_for,
+        )
+
     async def release(self, pod_uid: PodUid) -> int:
         """Give back everything that a pod holds; the revision after. NotFound if unknown.
 
@@ -178,6 +188,23 @@ class TopologyManager:
         """Decide with these from now on. Called inside `reconfiguring`."""
         self._decider.parts = parts
         self._settlement.config_generation = parts.config_generation
+
+    async def _group_for(self, call: AdmitCall, group: Group | None) -> Group | None:
+        """The group that a pod can be decided in, a new one if there is none; None: by itself."""
+        known = self._records.get(call.pod.uid) is not None
+        if call.resize or known or self._strategies.keeps_leftovers:
+            return None
+        if group is not None:
+            return None if call.pod.uid in group else group
+        await self._registry.ready(self._introduce)
+        handles = self._registry.handles
+        if call.pod.uid in self._settlement.strays:
+            return None
+        if not all(handle.built_in and handle.takes_groups for handle in handles):
+            return None
+        return Group(
+            self._next_id(), self._decider, self._records, self._hints, self._picture, handles
+        )
 
     def _next_id(self) -> AdmissionId:
         return AdmissionId(f"{self._incarnation}-{next(self._numbers)}")

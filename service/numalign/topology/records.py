@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -150,6 +150,15 @@ class Records:
         """Record a pod: when this returns it is admitted for good. The record as numbered."""
         return await self._put(admitted, synced=True)
 
+    async def admit_all(self, admitted: Sequence[Admitted]) -> tuple[Admitted, ...]:
+        """Record pods as `admit` does, all of them or none."""
+        async with self._changing:
+            revisions = await self._store.commit_all([each.row() for each in admitted])
+            numbered = tuple(map(Admitted.at, admitted, revisions))
+            for each in numbered:
+                self._take(each)
+            return numbered
+
     async def change(self, admitted: Admitted) -> Admitted:
         """Record what an admitted pod holds now."""
         return await self._put(admitted, synced=False)
@@ -275,11 +284,14 @@ class Records:
 
     async def _put(self, admitted: Admitted, *, synced: bool) -> Admitted:
         async with self._changing:
-            revision = await self._store.commit(admitted.row(), synced=synced)
-            numbered = admitted.at(revision)
-            self._pods[admitted.pod_uid] = numbered
-            self._note(ad.WatchAssignmentsResponse(changed=numbered.message), revision)
+            numbered = admitted.at(await self._store.commit(admitted.row(), synced=synced))
+            self._take(numbered)
             return numbered
+
+    def _take(self, numbered: Admitted) -> None:
+        self._pods[numbered.pod_uid] = numbered
+        event = ad.WatchAssignmentsResponse(changed=numbered.message)
+        self._note(event, numbered.message.revision)
 
     def _note(self, event: ad.WatchAssignmentsResponse, revision: int) -> None:
         event.revision = revision

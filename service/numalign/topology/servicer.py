@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 
-from numalign.errors import FieldViolation, InvalidInput
+from numalign.errors import FieldViolation, InvalidInput, NumalignError
 from numalign.kube.violations import invalid, too_long
 from numalign.model.ids import PodUid
 from numalign.provider.hint_messages import hint_to_message
@@ -19,9 +20,11 @@ from numalign.telemetry.tracing import active_tracer
 from numalign.topology.decision import AdmitCall, Decision
 from numalign.topology.manager import TopologyManager
 from numalign.topology.node_resources.collector import NodeResourcesCollector
+from numalign.topology.pod_stream import AskedPod
 from numalign.topology.provider_handle import ProviderHandle
 from numalign.topology.records import Records
 from numalign.topology.registry import ProviderRegistry
+from numalign.topology.told_pods import ToldPods
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import topology_pb2 as tm
 from numalign.v1 import topology_pb2_grpc as tm_grpc
@@ -100,9 +103,39 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
         self, request: tm.TopologyManagerAdmitRequest, context: Context
     ) -> tm.TopologyManagerAdmitResponse:
         """Decides on one pod."""
+        call = self._call(request)
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        with log_fields(pod=f"{call.pod.namespace}/{call.pod.name}", pod_uid=call.pod.uid):
+            self._observer.asked(call)
+            decision = await self._manager.admit(call)
+            self._observer.decided(call, decision, clock() - started)
+        return tm.TopologyManagerAdmitResponse(decision=decision.response)
+
+    async def AdmitPods(
+        self, request_iterator: AsyncIterator[tm.TopologyManagerAdmitPodsRequest], context: Context
+    ) -> AsyncIterator[tm.TopologyManagerAdmitPodsResponse]:
+        """Decides on pods in the order sent."""
+        told = ToldPods(self._observer)
+        async with aclosing(
+            self._manager.admit_pods().decide(self._asked(request_iterator))
+        ) as events:
+            async for event in events:
+                yield told.message(event)
+
+    async def _asked(
+        self, requests: AsyncIterator[tm.TopologyManagerAdmitPodsRequest]
+    ) -> AsyncIterator[AskedPod]:
+        async for request in requests:
+            try:
+                yield AskedPod(self._call(request.admit), more=request.more)
+            except NumalignError as error:
+                yield AskedPod(error, more=request.more)
+
+    def _call(self, request: tm.TopologyManagerAdmitRequest) -> AdmitCall:
         refuse_unknown("operation", request.operation, pb.Operation)
         refuse_unknown("explain", request.explain, pb.ExplainLevel)
-        call = AdmitCall(
+        return AdmitCall(
             data=request.pod,
             pod=self._pods.decode(request.pod),
             owner=_owner(request.owner) or self._default_owner,
@@ -112,13 +145,6 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
             claims=tuple(request.claims),
             remember=request.remember,
         )
-        clock = asyncio.get_running_loop().time
-        started = clock()
-        with log_fields(pod=f"{call.pod.namespace}/{call.pod.name}", pod_uid=call.pod.uid):
-            self._observer.asked(call)
-            decision = await self._manager.admit(call)
-            self._observer.decided(call, decision, clock() - started)
-        return tm.TopologyManagerAdmitResponse(decision=decision.response)
 
     async def Release(
         self, request: tm.TopologyManagerReleaseRequest, context: Context

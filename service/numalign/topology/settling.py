@@ -8,6 +8,9 @@ the phases of `provider.phases`. One admission, over all providers:
     committed    the record names the pod, on disk: nothing else decides whether it is admitted
     released     the record names it no more, on disk; then each provider frees its part
 
+A group of pods is one admission: it is prepared and committed as a whole, and the record names
+each of its pods under the group's id and a number.
+
 Whatever is interrupted in between is settled when the Topology Manager meets a provider the next
 time, before anything else is decided. What becomes of the provider's part of a pod then:
 
@@ -46,6 +49,19 @@ R = TypeVar("R")
 H = TypeVar("H")
 
 
+_IN_GROUP = "."
+
+
+def in_group(group: AdmissionId, number: int) -> AdmissionId:
+    """The id under which the record names a pod of a group; no two pods have the same."""
+    return AdmissionId(f"{group}{_IN_GROUP}{number}")
+
+
+def decided_under(recorded: AdmissionId) -> AdmissionId:
+    """The id under which providers know the admission of a recorded pod: its group's, if any."""
+    return AdmissionId(recorded.partition(_IN_GROUP)[0])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
     """What a provider is told when it is met.
@@ -70,7 +86,7 @@ def told(
     """What the record says of outcomes and of pods; `whole`: it names every pod that there is."""
     return Told(
         active=tuple(uid for uid in recorded if uid in active),
-        committed=tuple(recorded.values()),
+        committed=tuple(dict.fromkeys(map(decided_under, recorded.values()))),
         complete=sources_ready and whole,
         record_lost=not whole,
     )
