@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -59,6 +60,10 @@ class ServedNode:
             process.terminate()
             code = process.wait(timeout=30)
             assert code == 0, (self.directory / f"{service}.log").read_text()
+
+    def reload(self, service: str) -> None:
+        """Have a process read the configuration again."""
+        self._processes[service].send_signal(signal.SIGHUP)
 
     def admission(self) -> tuple[grpc.Channel, Any]:
         """A channel to Admission, and its stub."""

@@ -39,7 +39,7 @@ class StartUpTaint:
         self._tainted = metrics.gauge(TAINTED)
         self._changes = metrics.counter(TAINT_CHANGES)
         self._failures = metrics.counter(API_FAILURES)
-        self._backoff = backoff or Backoff(1.0, 60.0)
+        self._backoff = backoff or Backoff(1.0, 30.0)
         self._troubles = Troubles(_log)
         self._ready: bool | None = None
         self._not_ready_since = 0.0

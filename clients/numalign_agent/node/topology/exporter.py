@@ -41,7 +41,7 @@ class TopologyExporter:
         self._settings = settings
         self._current = metrics.gauge(TOPOLOGY_CURRENT)
         self._failures = metrics.counter(API_FAILURES)
-        self._backoff = backoff or Backoff(1.0, 60.0)
+        self._backoff = backoff or Backoff(1.0, 30.0)
         self._sleep = sleep
         self._troubles = Troubles(_log)
         self._changed = asyncio.Event()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -43,6 +43,11 @@ class Services:
     def say(self) -> None:
         """Something may have changed."""
         self._told.put_nowait(None)
+
+    @property
+    def all_told(self) -> bool:
+        """Whether whoever follows has heard of all."""
+        return self._told.empty()
 
     async def changes(self) -> AsyncIterator[None]:
         while True:
@@ -104,7 +109,10 @@ class Object:
 
 @asynccontextmanager
 async def running(
-    services: Services, published: Object, settings: TopologySettings = FAST
+    services: Services,
+    published: Object,
+    settings: TopologySettings = FAST,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncIterator[TopologyExporter]:
     exporter = TopologyExporter(
         services,  # type: ignore[arg-type]
@@ -113,6 +121,7 @@ async def running(
         settings,
         Metrics(NODE, enabled=True),
         Backoff(0.001, 0.01),
+        sleep,
     )
     task = asyncio.create_task(exporter.run())
     try:
@@ -139,16 +148,23 @@ async def test_each_change_is_written_and_nothing_else() -> None:
 
 async def test_changes_that_follow_each_other_are_written_together() -> None:
     services, published = Services(), Object()
-    settings = TopologySettings(interval=0.3, heartbeat=1000.0)
-    async with running(services, published, settings):
-        await until(lambda: len(published.written) == 1)
+    turns, waited = asyncio.Semaphore(0), []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        await turns.acquire()
+
+    settings = TopologySettings(interval=5.0, heartbeat=1000.0)
+    async with running(services, published, settings, sleep):
+        await until(lambda: len(waited) == 1)
         for number in range(20):
             services.admit(f"p{number}")
-            await asyncio.sleep(0)
-        await until(lambda: len(published.written) == 2)
-        await until(lambda: services.reads >= 2)
+        await until(lambda: services.all_told)
+        turns.release()
+        await until(lambda: len(waited) == 2)
 
-    assert len(published.written) <= 3
+    assert waited == [5.0, 5.0]
+    assert len(published.written) == 2
 
 
 async def test_now_and_then_it_is_looked_at() -> None:
