@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Self
 
 from grpc import aio
@@ -16,6 +15,7 @@ from grpc import aio
 from numalign.config.machine_source import configured_machine
 from numalign.config.settings import Service, Settings
 from numalign.process.admission_part import admission_part
+from numalign.process.channels import provider_channel
 from numalign.process.compatibility import strategies_of
 from numalign.process.control import ControlServicer, control_registration
 from numalign.process.layout import refuse_other_layout, state_name
@@ -34,7 +34,7 @@ from numalign.process.reload import ReadSettings, Reloader
 from numalign.process.topology_context import TopologyContext, build_decider
 from numalign.process.topology_part import topology_part
 from numalign.provider.pod_cache import PodCache
-from numalign.rpc.channel import open_channel, open_local_channel
+from numalign.rpc.channel import open_local_channel
 from numalign.rpc.local import LocalServer
 from numalign.store.database import Database
 from numalign.telemetry.logs import get_logger
@@ -104,7 +104,7 @@ class Node:
             channels = {
                 service: open_local_channel(server, tracer) for service, server in servers.items()
             }
-            manager = await topology_part(topology, decider, database, channels, _connect)
+            manager = await topology_part(topology, decider, database, channels, provider_channel)
             parts = (
                 *await _claim_parts(settings, metrics, database),
                 await cpu_part(context, cpu, database),
@@ -150,10 +150,6 @@ async def _claim_parts(
     from numalign.process.dra_part import dra_part  # noqa: PLC0415 - memory of nodes without
 
     return (await dra_part(settings, metrics, database),)
-
-
-def _connect(path: Path) -> aio.Channel:
-    return open_channel(path, active_tracer())
 
 
 def _with_reports(part: Part, database: Database) -> Part:

@@ -26,6 +26,7 @@ def service_servers(
             settings.sockets,
             tracer,
             settings.limits,
+            call_streams=True,
         )
         for part in parts
     }

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-
-from grpc import aio
 
 from numalign.config.machine_source import configured_machine
 from numalign.config.settings import Service, Settings
 from numalign.errors import ConfigError
+from numalign.process.channels import provider_channel, topology_channel
 from numalign.process.layout import refuse_other_layout, state_name
 from numalign.process.metrics import count_reports, observe_commit
 from numalign.process.part import Part
-from numalign.rpc.channel import open_channel
 from numalign.store.database import Database
 from numalign.telemetry.logs import get_logger
 from numalign.telemetry.metrics import Metrics
-from numalign.telemetry.tracing import active_tracer
 
 _log = get_logger("single")
 
@@ -34,7 +30,7 @@ async def open_part(service: Service, settings: Settings, metrics: Metrics) -> P
         from numalign.process.admission_part import admission_part  # noqa: PLC0415 - memory
         from numalign.process.readiness import topology_serves  # noqa: PLC0415 - memory
 
-        topology = _connect(settings.endpoints[Service.TOPOLOGY])
+        topology = topology_channel(settings.endpoints[Service.TOPOLOGY])
         return admission_part(settings, topology, metrics, partial(topology_serves, topology))
     if service is Service.TOPOLOGY:
         return await _topology(settings, metrics)
@@ -64,12 +60,14 @@ async def _topology(settings: Settings, metrics: Metrics) -> Part:
     )
     decider = build_decider(context)
     callees = (*PROVIDER_ORDER, Service.DRA)
-    channels = {s: _connect(settings.endpoints[s]) for s in callees if s in settings.services}
+    channels = {
+        s: provider_channel(settings.endpoints[s]) for s in callees if s in settings.services
+    }
     return await _over_state(
         settings,
         Service.TOPOLOGY,
         metrics,
-        lambda database: topology_part(context, decider, database, channels, _connect),
+        lambda database: topology_part(context, decider, database, channels, provider_channel),
     )
 
 
@@ -150,7 +148,3 @@ async def _over_state(
 
     count_reports(metrics, service, reports)
     return replace(part, close=close, reports=reports)
-
-
-def _connect(path: Path) -> aio.Channel:
-    return open_channel(path, active_tracer())

@@ -16,6 +16,7 @@ from numalign.process.settle_loop import settle_whenever_needed
 from numalign.process.topology_changes import TopologyNode, deciding_parts
 from numalign.process.topology_context import TopologyContext
 from numalign.process.traced_stores import admission_store
+from numalign.rpc.channel import call_stream_of
 from numalign.rpc.endpoint import provider_socket
 from numalign.rpc.methods import Registration
 from numalign.rpc.timed_channel import TimedChannel
@@ -186,6 +187,7 @@ def _handles(
             stub=_stub(channels[service], service.value, context.metrics),
             timeout=settings.provider_timeout,
             built_in=True,
+            call_stream=call_stream_of(channels[service]),
         )
         for service in PROVIDER_ORDER
     ]
@@ -193,14 +195,16 @@ def _handles(
         ProviderHandle(
             name=provider.name,
             endpoint=f"unix://{provider.socket}",
-            stub=_stub(connect(provider.socket), provider.name, context.metrics),
+            stub=_stub(channel, provider.name, context.metrics),
             timeout=provider.timeout,
             built_in=False,
+            call_stream=call_stream_of(channel),
             failure_policy=pb.FailurePolicy.Value(
                 f"FAILURE_POLICY_{provider.failure_policy.value.upper()}"
             ),
         )
         for provider in settings.providers
+        for channel in (connect(provider.socket),)
     ]
     return built_in + third_party
 
@@ -217,10 +221,12 @@ def _third_party(
     path = provider_socket(
         request.endpoint, (settings.runtime_directory, *settings.provider_directories)
     )
+    channel = connect(path)
     return ProviderHandle(
         name=request.name,
         endpoint=f"unix://{path}",
-        stub=_stub(connect(path), request.name, context.metrics),
+        stub=_stub(channel, request.name, context.metrics),
+        call_stream=call_stream_of(channel),
         timeout=timeout,
         built_in=False,
         failure_policy=request.failure_policy or pb.FAILURE_POLICY_FAIL,

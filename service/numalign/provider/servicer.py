@@ -78,6 +78,7 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
             instance_id=self._instance_id,
             pre_starts=self._pre_start is not None,
             takes_groups=True,
+            call_stream=True,
         )
 
     async def GetTopologyHints(

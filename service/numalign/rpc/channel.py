@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,6 +17,8 @@ from urllib.parse import quote
 
 from grpc import ChannelConnectivity, aio
 
+from numalign.rpc.call_stream.caller import CallStream
+from numalign.rpc.call_stream.messages import PATH as CALL_STREAM
 from numalign.rpc.deadline import within
 from numalign.rpc.local import LocalChannel, LocalServer
 from numalign.rpc.unary_call import UnaryCall
@@ -54,35 +56,66 @@ def socket_target(path: Path) -> str:
     return f"unix:{quote(str(path), safe='/')}"
 
 
-def open_channel(path: Path, tracer: Tracer | None = None) -> aio.Channel:
+def open_channel(
+    path: Path, tracer: Tracer | None = None, carried: Collection[str] = ()
+) -> aio.Channel:
     """A channel to the Unix socket at `path`. It connects at the first call, again and again.
 
-    A call fails at once with UNAVAILABLE while nobody listens, unless it asks to wait.
+    A call fails at once with UNAVAILABLE while nobody listens, unless it asks to wait. Calls of
+    the unary methods in `carried`, by path, go over one open stream once `call_stream_of` says
+    that one is wanted, and the server has one.
     """
     inner = aio.insecure_channel(socket_target(path), options=_OPTIONS)
-    return _Outgoing(inner, _with_deadline, tracer)
+    return _Outgoing(inner, _with_deadline, tracer, frozenset(carried))
 
 
 def open_local_channel(server: LocalServer, tracer: Tracer | None = None) -> aio.Channel:
     """A channel to the servicers of this process."""
     channel = LocalChannel(server)
-    return channel if tracer is None else _Outgoing(channel, None, tracer)
+    return channel if tracer is None else _Outgoing(channel, None, tracer, frozenset())
+
+
+def call_stream_of(channel: aio.Channel) -> CallStream | None:
+    """The stream that calls of the channel can go over; None where none do."""
+    return channel.call_stream if isinstance(channel, _Outgoing) else None
 
 
 class _Outgoing(aio.Channel):
     """Puts what every outgoing call needs around the calls of another channel."""
 
     def __init__(
-        self, inner: Any, forward: Callable[[Call, bool], Call] | None, tracer: Tracer | None
+        self,
+        inner: Any,
+        forward: Callable[[Call, bool], Call] | None,
+        tracer: Tracer | None,
+        carried: frozenset[str],
     ) -> None:
         self._inner = inner
         self._forward = forward
         self._tracer = tracer
+        self._carried = carried
+        self.call_stream = (
+            CallStream(inner.stream_stream(CALL_STREAM), MESSAGE_BYTES) if carried else None
+        )
 
-    def unary_unary(self, method: str, *args: Any, **kwargs: Any) -> Any:
+    def unary_unary(
+        self,
+        method: str,
+        request_serializer: Any = None,
+        response_deserializer: Any = None,
+        _registered_method: bool | None = False,
+    ) -> Any:
         """One request, one response."""
-        call = self._inner.unary_unary(method, *args, **kwargs)
-        return self._wrap(method, call if self._forward is None else _waited_for(call))
+        call = self._inner.unary_unary(
+            method, request_serializer, response_deserializer, _registered_method
+        )
+        if self._forward is not None:
+            call = _waited_for(call)
+        if self.call_stream is not None and method in self._carried:
+            call = self.call_stream.carrying(
+                method, request_serializer, response_deserializer, call
+            )
+        return self._wrap(method, call)
 
     def unary_stream(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """One request, a stream of responses."""
@@ -103,6 +136,8 @@ class _Outgoing(aio.Channel):
 
     async def close(self, grace: float | None = None) -> None:
         """Close the connection."""
+        if self.call_stream is not None:
+            self.call_stream.want(wanted=False)
         await self._inner.close(grace)
 
     def get_state(self, try_to_connect: bool = False) -> ChannelConnectivity:

@@ -15,6 +15,7 @@ from grpc_health.v1 import health_pb2_grpc
 
 from numalign.config.settings import LimitSettings
 from numalign.rpc.call_clock import LOOK_SECONDS, CallClock
+from numalign.rpc.call_stream.server import CallStreams
 from numalign.rpc.channel import MESSAGE_BYTES, METADATA_BYTES
 from numalign.rpc.guard import guarded
 from numalign.rpc.health import HealthServicer
@@ -41,8 +42,13 @@ class GrpcServer(ABC):
         address: str,
         tracer: Tracer | None,
         limits: LimitSettings,
+        *,
+        call_streams: bool = False,
     ) -> None:
-        """Build it; nothing is opened yet. Raises TypeError for a servicer of a wrong shape."""
+        """Build it; nothing is opened yet. Raises TypeError for a servicer of a wrong shape.
+
+        With `call_streams` its unary calls may come over streams as well.
+        """
         self.address = address
         self._limits = limits
         self._clock = CallClock(limits)
@@ -52,7 +58,13 @@ class GrpcServer(ABC):
         self.health = HealthServicer(self.services)
         health = collect((Registration(health_pb2_grpc.add_HealthServicer_to_server, self.health),))
         methods += [guarded(method, None, longest) for method in health]
-        self._handlers = to_handlers(self._clock.limited(method) for method in methods)
+        limited = [self._clock.limited(method) for method in methods]
+        self._streams: CallStreams | None = None
+        if call_streams:
+            self._streams = CallStreams(methods, limits, MESSAGE_BYTES)
+            # It stays open for good; the calls that it carries have limits of their own.
+            limited.append(self._streams.method())
+        self._handlers = to_handlers(limited)
         self._server: aio.Server | None = None
         self._looking: asyncio.Task[None] | None = None
 
@@ -79,6 +91,8 @@ class GrpcServer(ABC):
         that much sooner.
         """
         self.health.stop()
+        if self._streams is not None:
+            self._streams.stop()
         if self._server is None:
             return
         await self._server.stop(grace)

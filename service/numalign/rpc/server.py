@@ -38,9 +38,12 @@ class ServiceServer(GrpcServer):
         socket: SocketSettings,
         tracer: Tracer | None = None,
         limits: LimitSettings | None = None,
+        *,
+        call_streams: bool = False,
     ) -> None:
         """Build it; nothing is opened yet. Raises TypeError for a servicer of a wrong shape."""
-        super().__init__(registrations, str(path), tracer, limits or LimitSettings())
+        limits = limits or LimitSettings()
+        super().__init__(registrations, str(path), tracer, limits, call_streams=call_streams)
         self.path = path
         self._socket = socket
         self._inode: int | None = None

@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 from grpc import StatusCode, aio
 
 from numalign.errors import Fault, InvalidInput, Unavailable
+from numalign.rpc.call_stream.caller import CallStream
 from numalign.rpc.deadline import current_deadline
 from numalign.rpc.status import violations_of
 from numalign.v1 import hint_provider_pb2 as hp
@@ -50,7 +51,8 @@ class ProviderDown(Unavailable):
 class ProviderHandle:
     """A provider. `instance_id` is the process that has the picture; empty: none has it.
 
-    `refitted` says that it has fitted its books to another configuration since.
+    `refitted` says that it has fitted its books to another configuration since. `call_stream`
+    is the stream that its calls can go over, where it takes one.
     """
 
     name: str
@@ -59,6 +61,7 @@ class ProviderHandle:
     timeout: float
     built_in: bool
     failure_policy: pb.FailurePolicy.ValueType = pb.FAILURE_POLICY_FAIL
+    call_stream: CallStream | None = None
     resources: tuple[str, ...] = ()
     instance_id: str = ""
     last_error: str = ""
@@ -116,6 +119,8 @@ class ProviderHandle:
         info = await self.call(lambda: self.stub.GetInfo(hp.GetInfoRequest(), timeout=self.timeout))
         self.resources = tuple(info.resources)
         self.pre_starts = info.pre_starts
+        if self.call_stream is not None:
+            self.call_stream.want(wanted=info.call_stream)
         self.takes_groups = info.takes_groups
         taken = await self.call(lambda: self.stub.Reconcile(picture, timeout=self.timeout))
         if taken.instance_id != info.instance_id:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit.rpc.echo import Echo, EchoStub, registration
+from tests.unit.rpc.streams import UNARY, opened
 
 from numalign.config.settings import SocketSettings
 from numalign.rpc.channel import open_channel, open_local_channel
@@ -29,19 +30,23 @@ async def echo() -> Echo:
     return Echo()
 
 
-@pytest.fixture(params=["socket", "local"])
+@pytest.fixture(params=["socket", "stream", "local"])
 async def stub(
     request: pytest.FixtureRequest, echo: Echo, run_directory: Path
 ) -> AsyncIterator[EchoStub]:
-    """The same service behind both kinds of channel: what holds for one holds for the other."""
+    """The same service behind every kind of channel: what holds for one holds for the others."""
     if request.param == "local":
         local = LocalServer()
         local.add([registration(echo)])
         yield EchoStub(open_local_channel(local))
         return
     path = run_directory / "echo.sock"
-    server = ServiceServer([registration(echo)], path, SocketSettings())
+    streams = request.param == "stream"
+    server = ServiceServer([registration(echo)], path, SocketSettings(), call_streams=streams)
     await server.start()
-    async with open_channel(path) as channel:
-        yield EchoStub(channel)
+    async with open_channel(path, carried=[UNARY] if streams else ()) as channel:
+        stub = EchoStub(channel)
+        if streams:
+            await opened(channel, stub)
+        yield stub
     await server.stop(0)
