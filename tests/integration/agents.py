@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from grpc import StatusCode, aio
@@ -26,6 +26,9 @@ NO_DECISION = {
     StatusCode.RESOURCE_EXHAUSTED,
 }
 """What a call may end with when services die under it."""
+
+
+MOST_IN_STREAM = 5
 
 
 @dataclass
@@ -119,32 +122,66 @@ class Agent:
             await self._admit(self.pods[self.choose.choice(held)])
         elif held and action < 0.5:
             await self._add_container(self.choose.choice(held), give_up=True)
+        elif action < 0.65:
+            await self._admit_many(held)
         else:
             await self._admit_new(dry_run=action > 0.9)
 
     async def _admit_new(self, *, dry_run: bool) -> None:
+        request = self._new_request()
+        if dry_run:
+            request.dry_run = True
+            await self.stub.Admit(request, timeout=self._timeout())
+            return
+        known = self.pods[request.pod.metadata.uid] = Known(request)
+        await self._admit(known)
+
+    async def _admit_many(self, held: Sequence[str]) -> None:
+        """Admit new pods in one stream, with one among them that is admitted, or comes twice."""
+        new = [self._new_request() for _ in range(self.choose.randint(2, MOST_IN_STREAM))]
+        for request in new:
+            self.pods[request.pod.metadata.uid] = Known(request)
+        again = self.choose.choice((*held, new[0].pod.metadata.uid))
+        asked = [self.pods[request.pod.metadata.uid] for request in new]
+        asked.insert(self.choose.randint(1, len(asked)), self.pods[again])
+        before = {known.request.pod.metadata.uid: known.sure for known in asked}
+        for known in asked:
+            known.sure = False
+        items = [ad.AdmitPodsRequest(admit=known.request) for known in asked]
+        answers = self.stub.AdmitPods(iter(items), timeout=self._timeout())
+        async for answer in answers:
+            known = asked.pop(0)
+            uid = known.request.pod.metadata.uid
+            if answer.pod_uid != uid:
+                self.faults.append(f"{self.name}: {answer.pod_uid} is answered, not {uid}")
+            if answer.HasField("decision"):
+                # It may have been refused before, when it came for the first time.
+                self._learn(self.pods.setdefault(uid, known), before[uid], answer.decision)
+                before[uid] = True
+            elif answer.error.code not in {code.value[0] for code in NO_DECISION}:
+                self.faults.append(f"{self.name}: {uid}: {answer.error}")
+        if asked:
+            self.faults.append(f"{self.name}: {len(asked)} pods of a stream have no answer")
+
+    def _new_request(self) -> ad.AdmitRequest:
         self._number += 1
-        uid = f"{self.name}-{self._number}"
-        request = ad.AdmitRequest(
+        return ad.AdmitRequest(
             pod=pod(
-                uid,
+                f"{self.name}-{self._number}",
                 cpu=self.choose.choice((1, 1, 2, 4)),
                 gpus=self.choose.choice((0, 1, 1, 2)),
                 init_cpu=self.choose.choice((0, 0, 1)),
             ),
             owner=self.name,
-            dry_run=dry_run,
         )
-        if dry_run:
-            await self.stub.Admit(request, timeout=self._timeout())
-            return
-        self.pods[uid] = Known(request)
-        await self._admit(self.pods[uid])
 
     async def _admit(self, known: Known) -> None:
-        uid = known.request.pod.metadata.uid
         was_sure, known.sure = known.sure, False
         answer = await self.stub.Admit(known.request, timeout=self._timeout())
+        self._learn(known, was_sure, answer)
+
+    def _learn(self, known: Known, was_sure: bool, answer: ad.AdmitResponse) -> None:
+        uid = known.request.pod.metadata.uid
         known.sure = True
         if answer.verdict != pb.VERDICT_ADMITTED:
             if known.answer is not None and was_sure:
