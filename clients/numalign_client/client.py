@@ -41,11 +41,12 @@ _FRESH_NODE_NEEDED = "FreshNodeNeeded"
 class Client:
     """Talks to one Admission service over one channel, which it keeps until it is closed.
 
-    `address` is the socket; without one NUMALIGN_SOCKET names it, else it is
-    `/run/numalign/admission.sock`. Every call may take `timeout` seconds, with all its tries: one
-    that ends with UNAVAILABLE is made again after a pause, as `retry` says, and no other is. A
-    call's own `timeout` counts instead of the client's; math.inf is no limit. What raises is an
-    AdmissionError: then no decision was made, and nothing was kept.
+    `address` is the socket; without one NUMALIGN_SOCKET names it, else it is where numalign listens
+    by default: `/run/numalign/admission.sock` for root, for others below `$XDG_RUNTIME_DIR`. Every
+    call may take `timeout` seconds, with all its tries: one that ends with UNAVAILABLE is made
+    again after a pause, as `retry` says, and no other is. A call's own `timeout` counts instead of
+    the client's; math.inf is no limit. What raises is an AdmissionError: then no decision was made,
+    and nothing was kept.
 
     Safe to use from several threads.
 
