@@ -5,6 +5,7 @@ Separate from the worker's operations, which say what to do and when.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from numalign.telemetry.logs import get_logger
@@ -12,6 +13,7 @@ from numalign.telemetry.metrics import Metrics
 from numalign.v1 import types_pb2 as pb
 from numalign_agent.admitting.calls import AdmissionCalls
 from numalign_agent.admitting.trouble import Trouble, trouble_of
+from numalign_agent.backoff import Backoff
 from numalign_agent.cgroups.hugepages import limits_of
 from numalign_agent.containers.plan import Start
 from numalign_agent.metrics import CONTAINERS_STARTED
@@ -32,6 +34,8 @@ from numalign_agent.workers.port import OperationFailed
 from numalign_client.errors import AdmissionError
 
 ADMISSION_RETRY_SECONDS = 1.0
+LONGEST_RETRY_SECONDS = 10.0
+"""How long a container waits at most where Admission cannot serve again and again."""
 
 _log = get_logger("containers")
 
@@ -59,6 +63,12 @@ class ContainerLife:
         self._placements = placements
         self._cache = cache
         self._metrics = metrics
+        self._backoffs: dict[str, Backoff] = {}
+
+    def forget(self, pod_uids: Iterable[str]) -> None:
+        """These pods are gone."""
+        for uid in pod_uids:
+            self._backoffs.pop(uid, None)
 
     async def start(self, pod: AgentPod, start: Start) -> None:
         """Prepare a container, make it, tell Admission, and start it.
@@ -76,6 +86,7 @@ class ContainerLife:
             raise self._failed(pod, "CreateContainerError", str(error)) from error
         try:
             await self._add(pod, name, container_id)
+            self._backoffs.pop(pod.uid, None)
             await self._placements.starting(container_id, pod.uid, name, placement)
         except (OperationFailed, RunnerFailed) as error:
             await self.remove(container_id)
@@ -157,7 +168,11 @@ class ContainerLife:
             # Admission has lost the pod: reconciliation has it judged anew.
             return OperationFailed(f"not admitted: {error.message}", ADMISSION_RETRY_SECONDS)
         if trouble_of(code, ()) is Trouble.SERVICE:
-            return OperationFailed(f"Admission: {error.message}", ADMISSION_RETRY_SECONDS)
+            # Away, or with a full disk: each try makes a container and takes it away again.
+            backoff = self._backoffs.setdefault(
+                pod.uid, Backoff(ADMISSION_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
+            )
+            return OperationFailed(f"Admission: {error.message}", backoff.failed())
         return self._failed(pod, "CreateContainerError", error.message)
 
     def _failed(self, pod: AgentPod, reason: str, message: str) -> NotStarted:

@@ -193,6 +193,7 @@ class ContainerOperations:
         for uid in gone:
             self._waiting.pop(uid, None)
             self._on.probes.stop(uid)
+        self._on.life.forget(gone)
         if self._on.claims is not None:
             self._on.claims.forget(gone)
 

@@ -23,6 +23,9 @@ NEWER = "decisions.log"
 OLDER = "decisions.log.1"
 LOCK = "decisions.lock"
 
+_MODE = 0o600
+"""What was decided is for the services' own user, wherever the directory is."""
+
 _HEAD = Struct("<II")
 """Length and CRC-32 of what follows."""
 
@@ -70,7 +73,7 @@ class Segments:
         Raises OSError; what was written by half is cut off then.
         """
         frames = b"".join(map(_frame, entries))
-        with self.newer.open("ab") as file:
+        with open(self.newer, "ab", opener=_private) as file:
             before = file.tell()
             try:
                 file.write(frames)
@@ -100,11 +103,16 @@ class Segments:
         for path in (self.older, self.newer):
             if not path.exists():
                 continue
+            path.chmod(_MODE)
             data = path.read_bytes()
             sound = max((end for _, end in _entries(data)), default=0)
             if sound < len(data):
                 self.cut_off += len(data) - sound
                 os.truncate(path, sound)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, _MODE)
 
 
 def _frame(entry: dc.JournalEntry) -> bytes:

@@ -43,6 +43,19 @@ def test_the_files_stay_below_the_size_and_keep_the_newest(tmp_path: Path) -> No
     segments.close()
 
 
+def test_the_files_are_for_their_user_alone(tmp_path: Path) -> None:
+    segments = Segments(tmp_path, SIZE)
+    segments.append([entry(1)])
+    fresh = segments.newer.stat().st_mode & 0o777
+    segments.newer.chmod(0o644)
+    segments.close()
+    again = Segments(tmp_path, SIZE)
+    kept = again.newer.stat().st_mode & 0o777
+    again.close()
+
+    assert (fresh, kept) == (0o600, 0o600)
+
+
 @pytest.mark.parametrize("cut", [1, 5, 9, 11])
 def test_a_torn_end_is_cut_off_and_what_follows_is_sound(tmp_path: Path, cut: int) -> None:
     segments = Segments(tmp_path, SIZE)

@@ -131,6 +131,31 @@ async def test_while_admission_is_away_nothing_starts_and_nothing_is_left(call: 
     assert on.phase(PLAIN) == "Running"
 
 
+async def test_an_admission_that_cannot_serve_is_asked_less_and_less_often() -> None:
+    on = World()
+
+    async def waits(times: int) -> list[float | None]:
+        found = []
+        for _ in range(times):
+            on.calls.failing["add"] = unavailable()
+            with pytest.raises(OperationFailed) as failed:
+                await on.sync(PLAIN)
+            found.append(failed.value.retry_after)
+        return found
+
+    long = await waits(6)
+    on.operations.forget([PLAIN.uid])
+    anew = await waits(2)
+    await on.sync(PLAIN)
+    await on.exit("a", 1)
+    on.now += 1000
+    after_a_start = await waits(1)
+
+    assert long == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
+    assert anew == [1.0, 2.0]
+    assert after_a_start == [1.0]
+
+
 @pytest.mark.parametrize(
     ("failure", "message", "retry"),
     [
