@@ -10,6 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from numalign.admission.shutdown.extra import load_logind
+from numalign.admission.shutdown.watch import ShutdownWatch, Told
 from numalign.errors import NumalignError
 from numalign.store.process_lock import ProcessLock
 from numalign.telemetry.logs import get_logger
@@ -21,7 +23,7 @@ from numalign_agent.assembly.parts import Outside, Parts
 from numalign_agent.claims.port import NoClaims
 from numalign_agent.claims.reading import read_claims
 from numalign_agent.config.enforce import Enforce
-from numalign_agent.config.settings import AgentSettings, RunnerKind
+from numalign_agent.config.settings import AgentSettings, RunnerKind, ShutdownSettings
 from numalign_agent.journal.journal import Journal
 from numalign_agent.journal.rows import Problem
 from numalign_agent.loop.runtime_health import NEVER_CHECKED
@@ -32,6 +34,8 @@ from numalign_agent.metrics import AGENT
 from numalign_agent.pods.manager import PodManager
 from numalign_agent.runners.placer import CannotPlace
 from numalign_agent.runners.port import PodRunner, RunnerFailed
+from numalign_agent.shutdown.ending import PodEnding
+from numalign_agent.shutdown.plan import coming_back
 from numalign_agent.sources.assembly import make_sources
 from numalign_agent.sources.port import PodSource
 from numalign_agent.status.cache import StatusCache
@@ -67,6 +71,8 @@ class Agent:
 
     async def run(self) -> None:
         """Run until cancelled; containers go on afterwards."""
+        for uid in coming_back(self._outside.journal.rows()):
+            self._outside.journal.judge_anew(uid)
         statuses = {
             uid: row.status for uid, row in self._outside.journal.rows().items() if row.status
         }
@@ -94,6 +100,7 @@ class Agent:
 
     async def close(self) -> None:
         """Let go of everything."""
+        await self.parts.ending.close()
         await self.parts.workers.close()
         await self.parts.probes.close()
 
@@ -160,6 +167,10 @@ async def open_agent(
         agent = Agent(outside, sources, merger, api)
         health.agent = agent
         stack.push_async_callback(agent.close)
+        if settings.shutdown is not None:
+            watch = _shutdown_watch(settings.shutdown, agent.parts.ending)
+            watch.start()
+            stack.push_async_callback(watch.close)
         if settings.http is not None:
             page = WebPage.serve(
                 settings.http.host, settings.http.port, metrics.text, agent.checks()
@@ -189,6 +200,13 @@ async def open_runner(settings: AgentSettings) -> PodRunner:
         return await ProcessRunner.open(directory / "containers", logs, placer)
     except (CannotPlace, RunnerFailed) as error:
         raise NumalignError(f"process runner: {error}") from error
+
+
+def _shutdown_watch(settings: ShutdownSettings, ending: PodEnding) -> ShutdownWatch:
+    open_logind = load_logind()
+    told = Told(shutting_down=ending.announced, pods_left=ending.pods_left)
+    grace = sum(group.grace for group in settings.groups)
+    return ShutdownWatch(lambda: open_logind(settings.bus), told, grace)
 
 
 class _NodeHealth:

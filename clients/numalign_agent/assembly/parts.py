@@ -39,6 +39,7 @@ from numalign_agent.probes.results import ProbeChange
 from numalign_agent.resizes.book import ResizeBook
 from numalign_agent.resizes.pending import PendingResizes, ResizeParts
 from numalign_agent.runners.port import ContainerPhase, PodRunner
+from numalign_agent.shutdown.ending import PodEnding
 from numalign_agent.status.cache import StatusCache
 from numalign_agent.status.compute import is_overdue
 from numalign_agent.status.port import EventType, MirrorPods
@@ -162,6 +163,11 @@ class Parts:
                 metrics=metrics,
             )
         )
+        self.ending = PodEnding(
+            self.workers,
+            self._not_ended,
+            () if on.settings.shutdown is None else on.settings.shutdown.groups,
+        )
         self.follower = AssignmentFollower(
             on.calls, self.placements.heard, self.devices, on.channels.devices.offer
         )
@@ -227,6 +233,10 @@ class Parts:
         if pod is not None:
             message = f"Container {container}: {found}"
             self._outside.cache.event(pod, EventType.WARNING, reason, message)
+
+    def _not_ended(self) -> Iterable[AgentPod]:
+        works = self.workers.works().values()
+        return [work.pod for work in works if not work.known_terminated]
 
     def _released(self, pod_uid: str) -> None:
         self.admitter.released(pod_uid)

@@ -6,15 +6,17 @@ has an `agent` section. Reading never stops at the first mistake.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from numalign.config.admission_chain import read_chain_keys, read_shutdown
 from numalign.config.defaults import Directories
 from numalign.config.dra import read_dra
 from numalign.config.feature_gates import read_feature_gates
 from numalign.config.serving import read_address, read_endpoints, socket_path
-from numalign.config.settings import LogFormat, LogLevel, Service
+from numalign.config.settings import LogFormat, LogLevel, Service, ShutdownSource
 from numalign.document.problems import Problems
 from numalign.document.section import Section, shown
 from numalign_agent.cgroups.settings import read_cgroups
@@ -27,6 +29,7 @@ from numalign_agent.config.settings import (
     HttpSourceSettings,
     KubeletSourceSettings,
     RunnerKind,
+    ShutdownSettings,
 )
 
 _NO_PLACE = "must be given: neither HOME nor an XDG directory is set"
@@ -77,6 +80,7 @@ def read_settings(document: object, defaults: AgentDefaults) -> AgentSettings:
         enforce=agent.choice("enforce", Enforce.AUTO),
         pod_logs_directory=_optional_directory(agent, "podLogsDirectory"),
         http=_http(agent),
+        shutdown=_shutdown(document, numalign),
         sync_every=kubelet.seconds("syncFrequency", 60.0),
         reconcile_every=agent.seconds("reconcileFrequency", 10.0),
         check_every=agent.seconds("checkInterval", 10.0),
@@ -89,6 +93,15 @@ def read_settings(document: object, defaults: AgentDefaults) -> AgentSettings:
     _check_beside_kubelet(settings, agent)
     problems.refuse()
     return settings
+
+
+def _shutdown(document: object, numalign: Section) -> ShutdownSettings | None:
+    """How pods end; None where nobody says that the node shuts down, or they have no time to."""
+    said = read_shutdown(numalign.section("admission").section("shutdown"))
+    if said.source is not ShutdownSource.LOGIND or not isinstance(document, Mapping):
+        return None
+    groups = read_chain_keys(document).grace_groups
+    return ShutdownSettings(groups=groups, bus=said.bus) if groups else None
 
 
 def _check_beside_kubelet(settings: AgentSettings, agent: Section) -> None:

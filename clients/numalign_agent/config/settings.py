@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from numalign.admission.handlers.node_shutdown import GraceGroup
 from numalign.model.feature_gates import FeatureGates
 from numalign_agent.cgroups.settings import CgroupSettings
 from numalign_agent.config.enforce import Enforce
@@ -63,6 +64,14 @@ class KubeletSourceSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShutdownSettings:
+    """How pods end when systemd-logind says that the node shuts down; `bus` as for Admission."""
+
+    groups: tuple[GraceGroup, ...]
+    bus: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HttpSettings:
     """Where `/metrics` and `/healthz` are served; port 0 is any free one."""
 
@@ -92,6 +101,7 @@ class AgentSettings:
     enforce: Enforce = Enforce.AUTO
     pod_logs_directory: Path | None = None
     http: HttpSettings | None = None
+    shutdown: ShutdownSettings | None = None
     sync_every: float = 60.0
     reconcile_every: float = 10.0
     check_every: float = 10.0

@@ -106,6 +106,13 @@ class Journal:
             self._gone.add(pod_uid)
             self._wanted.set()
 
+    def judge_anew(self, pod_uid: str) -> None:
+        """Forget what was decided on a pod and became of it, but not its place in the order."""
+        row = self._rows[pod_uid]
+        self._put(
+            replace(row, verdict="", handler="", reason="", message="", decided_at=0.0, status={})
+        )
+
     async def problems(self, problems: Sequence[Problem]) -> None:
         """What sources cannot use now; written if it is something else than before."""
         if problems == self._problems:

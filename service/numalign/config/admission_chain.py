@@ -12,6 +12,7 @@ from pathlib import Path
 
 from numalign.admission.handlers.eviction_state import DEFAULT_TRANSITION_PERIOD
 from numalign.admission.handlers.eviction_thresholds import LINUX_DEFAULTS, EvictionOptions
+from numalign.admission.handlers.node_shutdown import GraceGroup, grace_groups
 from numalign.admission.handlers.swap import SwapBehavior
 from numalign.config.admit_handlers import read_admit_handlers
 from numalign.config.settings import AdmissionSettings, ShutdownSettings
@@ -52,6 +53,15 @@ class ChainKeys:
     shutdown_grace_period_by_pod_priority: tuple[tuple[int, float], ...]
     swap_behavior: SwapBehavior
 
+    @property
+    def grace_groups(self) -> tuple[GraceGroup, ...]:
+        """The groups in which pods end when the node shuts down; none: pods go on (SHUT-2)."""
+        return grace_groups(
+            self.shutdown_grace_period,
+            self.shutdown_grace_period_critical_pods,
+            self.shutdown_grace_period_by_pod_priority,
+        )
+
 
 def read_admission(section: Section, base: Path, timeout: float) -> AdmissionSettings:
     """The settings; mistakes are recorded in the problems of the section.
@@ -68,11 +78,12 @@ def read_admission(section: Section, base: Path, timeout: float) -> AdmissionSet
         node_fs=_directory(section, "nodeFs") or default.node_fs,
         image_fs=_directory(section, "imageFs"),
         handlers=read_admit_handlers(section, "handlers", chain, timeout),
-        shutdown=_shutdown(section.section("shutdown")),
+        shutdown=read_shutdown(section.section("shutdown")),
     )
 
 
-def _shutdown(section: Section) -> ShutdownSettings:
+def read_shutdown(section: Section) -> ShutdownSettings:
+    """Who says that the node shuts down."""
     section.refuse_unknown(("source", "bus"))
     default = ShutdownSettings()
     bus = section.required_text("bus") if "bus" in section else None

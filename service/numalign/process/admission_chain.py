@@ -22,7 +22,7 @@ from numalign.admission.chain.question import Handler
 from numalign.admission.chain.version import ChainVersion
 from numalign.admission.handlers.allocation import resize_gates
 from numalign.admission.handlers.eviction_thresholds import parse_thresholds
-from numalign.admission.handlers.node_shutdown import GraceGroup, grace_groups
+from numalign.admission.handlers.node_shutdown import GraceGroup
 from numalign.admission.handlers.resize_feasibility import ResizeFacts
 from numalign.admission.handlers.swap import swap_behavior
 from numalign.admission.handlers.sysctl import allowlist, safe_sysctls
@@ -84,7 +84,7 @@ def node_file_of(settings: Settings) -> NodeFile | None:
 
 def grace_groups_of(settings: Settings) -> tuple[GraceGroup, ...]:
     """The groups in which pods end when the node shuts down; none: pods go on (SHUT-2)."""
-    return _grace_groups(read_chain_keys(settings.kubelet))
+    return read_chain_keys(settings.kubelet).grace_groups
 
 
 def open_chain(
@@ -116,13 +116,5 @@ def _chain_settings(settings: Settings, keys: ChainKeys) -> ChainSettings:
         sysctls=allowlist((*safe, *keys.allowed_unsafe_sysctls)),
         app_armor_enabled=app_armor_enabled(settings.host_root),
         declared_features=frozenset(settings.admission.declared_features),
-        grace_groups=_grace_groups(keys),
-    )
-
-
-def _grace_groups(keys: ChainKeys) -> tuple[GraceGroup, ...]:
-    return grace_groups(
-        keys.shutdown_grace_period,
-        keys.shutdown_grace_period_critical_pods,
-        keys.shutdown_grace_period_by_pod_priority,
+        grace_groups=keys.grace_groups,
     )

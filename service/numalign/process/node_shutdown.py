@@ -5,15 +5,12 @@ Separate from the chain, to which it only tells whether the node shuts down.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from functools import partial
 
 from numalign.admission.admit_chain import AdmitChain
-from numalign.admission.shutdown.port import Announcer
+from numalign.admission.shutdown.extra import load_logind
 from numalign.admission.shutdown.watch import ShutdownWatch, Told
 from numalign.config.settings import Settings, ShutdownSource
-from numalign.errors import ConfigError
 from numalign.process.admission_chain import grace_groups_of
 from numalign.telemetry.logs import get_logger
 
@@ -25,7 +22,7 @@ _log = get_logger("node-shutdown")
 def check_shutdown(settings: Settings) -> None:
     """Raises ConfigError where a shutdown cannot be watched as the settings say."""
     if settings.admission.shutdown.source is ShutdownSource.LOGIND:
-        _load()
+        load_logind()
 
 
 def shutdown_watch(settings: Settings, chain: AdmitChain) -> ShutdownWatch | None:
@@ -40,7 +37,7 @@ def shutdown_watch(settings: Settings, chain: AdmitChain) -> ShutdownWatch | Non
     if not groups:
         _log.warning("node shutdown is not watched: no shutdownGracePeriod is configured")
         return None
-    open_logind = _load()
+    open_logind = load_logind()
     told = Told(
         shutting_down=partial(chain.node.set_shutting_down, source=_SOURCE),
         pods_left=chain.has_pods,
@@ -48,16 +45,3 @@ def shutdown_watch(settings: Settings, chain: AdmitChain) -> ShutdownWatch | Non
     return ShutdownWatch(
         lambda: open_logind(wanted.bus), told, sum(group.grace for group in groups)
     )
-
-
-def _load() -> Callable[[str | None], AbstractAsyncContextManager[Announcer]]:
-    try:
-        from numalign.admission.shutdown.logind import open_logind  # noqa: PLC0415 - an extra
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "dbus_fast":
-            raise
-        raise ConfigError(
-            'numalign.admission.shutdown.source: "logind" needs the package dbus-fast: '
-            "pip install 'numalign[logind]'"
-        ) from error
-    return open_logind

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from numalign.admission.handlers.node_shutdown import GraceGroup
 from numalign.config.defaults import Directories
 from numalign.document.problems import DocumentError
 from numalign_agent.config.loading import IN_AGENT, load_settings
@@ -20,6 +21,7 @@ from numalign_agent.config.settings import (
     HttpSourceSettings,
     KubeletSourceSettings,
     RunnerKind,
+    ShutdownSettings,
 )
 
 DEFAULTS = AgentDefaults(
@@ -48,6 +50,19 @@ def test_the_services_say_whether_claims_are_hints() -> None:
     document = {"numalign": {"dra": {"enabled": True, "numaHints": True}}}
 
     assert read_settings(document, DEFAULTS).claim_hints
+
+
+def test_who_says_that_the_node_shuts_down() -> None:
+    bus = "unix:path=/run/bus"
+    said = {"admission": {"shutdown": {"source": "logind", "bus": bus}}}
+    periods = {"shutdownGracePeriod": "30s", "shutdownGracePeriodCriticalPods": "10s"}
+    groups = (GraceGroup(0, 20.0), GraceGroup(2_000_000_000, 10.0))
+
+    assert read_settings({"numalign": said, **periods}, DEFAULTS).shutdown == ShutdownSettings(
+        groups=groups, bus=bus
+    )
+    assert read_settings({"numalign": said}, DEFAULTS).shutdown is None
+    assert read_settings(periods, DEFAULTS).shutdown is None
 
 
 def test_everything() -> None:

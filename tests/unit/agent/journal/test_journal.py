@@ -67,6 +67,18 @@ async def test_decisions_and_statuses_are_there_again(tmp_path: Path) -> None:
         assert [row.rank for row in journal.rows().values()] == [1, 2, None, 3]
 
 
+async def test_a_pod_that_is_judged_anew_keeps_its_place(tmp_path: Path) -> None:
+    async with journal_in(tmp_path) as journal:
+        for name in ("a", "b"):
+            await journal.decided(pod(name, source="file"), "admitted")
+            journal.set_status(pod(name), {"phase": "Failed"})
+        journal.judge_anew("uid-a")
+
+    with reading(tmp_path) as store:
+        rows = [(row.name, row.rank, row.verdict, dict(row.status)) for row in store.pods()]
+    assert rows == [("a", 1, "", {}), ("b", 2, "admitted", {"phase": "Failed"})]
+
+
 async def test_a_pod_that_is_gone_begins_anew(tmp_path: Path) -> None:
     async with journal_in(tmp_path) as journal:
         await journal.decided(pod("a"), "rejected", reason="R")

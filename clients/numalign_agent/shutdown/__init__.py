@@ -1,0 +1,1 @@
+"""Ending pods when the node shuts down, group by group."""
