@@ -28,6 +28,9 @@ NO_DECISION = {
 """What a call may end with when services die under it."""
 
 
+CUT_OFF = "Internal error from Core"
+"""How gRPC tells a caller whose stream ended, whatever the reason, while it still sent."""
+
 MOST_IN_STREAM = 5
 
 
@@ -70,7 +73,7 @@ class Agent:
                 await self.step()
                 self.answered += 1
             except aio.AioRpcError as error:
-                if error.code() not in NO_DECISION:
+                if error.code() not in NO_DECISION and error.details() != CUT_OFF:
                     self.faults.append(f"{self.name}: {error.code()}: {error.details()}")
                 if error.code() == StatusCode.UNAVAILABLE:
                     await asyncio.sleep(0.005)

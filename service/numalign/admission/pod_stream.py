@@ -170,6 +170,10 @@ class PodStream:
         except asyncio.InvalidStateError:
             # It is over; why is said where an answer is waited for.
             return
+        except aio.AioRpcError as error:
+            # gRPC has no better word for a stream that breaks under a write than INTERNAL.
+            text = f"topology manager: the stream of pods broke off ({error.details()})"
+            raise Unavailable(text) from error
 
     async def _hear(self) -> tm.TopologyManagerAdmitPodsResponse:
         """The next message, with what it says of recording noted. Raises what ended the stream."""
