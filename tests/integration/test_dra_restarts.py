@@ -21,6 +21,7 @@ from tests.integration.dra_world import (
 from tests.integration.plugin_world import end, until
 
 from numalign.config.settings import Service
+from numalign_agent.claims.slices import DriverQuestion
 
 pytestmark = pytest.mark.processes
 
@@ -167,3 +168,26 @@ async def test_a_lost_state_of_claims_comes_back_from_the_record(world: Place) -
 
     assert (between, world.left()) == (["u1"], [])
     assert world.done() == Counter({"prepared u1": 1, "unprepared u1": 1})
+
+
+@pytest.mark.timeout(120)
+async def test_an_agent_can_tell_which_drivers_are_gone(world: Place) -> None:
+    question = DriverQuestion(world.path("run") / "dra.sock")
+
+    async def says(expected: frozenset[str] | None) -> None:
+        async def so() -> bool:
+            return await question.connected() == expected
+
+        await until(so, f"the service says {expected}")
+
+    try:
+        deployment = Deployment(world)
+        await says(frozenset({DRIVER}))
+        deployment.end_driver()
+        await says(frozenset())
+        deployment.start_driver()
+        await says(frozenset({DRIVER}))
+        deployment.end_node()
+        await says(None)
+    finally:
+        await question.close()

@@ -7,6 +7,7 @@ from urllib.parse import quote
 PODS = "/api/v1/pods"
 NODES = "/api/v1/nodes"
 TOPOLOGIES = "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies"
+RESOURCE_SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 
 
@@ -53,6 +54,11 @@ def topology(name: str) -> str:
 def lease(name: str) -> str:
     """The lease of one node."""
     return f"{LEASES}/{_part(name)}"
+
+
+def resource_slice(name: str) -> str:
+    """One resource slice."""
+    return f"{RESOURCE_SLICES}/{_part(name)}"
 
 
 def resource_claim(namespace: str, name: str) -> str:

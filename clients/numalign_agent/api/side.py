@@ -16,6 +16,7 @@ from numalign_agent.api.own_node.reporter import NodeReporter
 from numalign_agent.api.server import ApiServer, connect
 from numalign_agent.api.status_sink import ApiStatusSink
 from numalign_agent.claims.api_reader import ApiClaimReader
+from numalign_agent.claims.slices import DriverQuestion, ResourceSlices
 from numalign_agent.config.settings import ApiSettings
 from numalign_agent.status.port import PodQuestions
 
@@ -35,7 +36,11 @@ class NodeCalls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiSide:
-    """The parts. `reporter` is there where nobody else reports the node."""
+    """The parts.
+
+    `reporter` is there where nobody else reports the node, `slices` where besides numalign has
+    claims prepared.
+    """
 
     node_name: str
     server: ApiServer
@@ -43,6 +48,8 @@ class ApiSide:
     teller: NodeTeller
     mirrors: ApiMirrorPods
     reporter: NodeReporter | None
+    drivers: DriverQuestion | None
+    slices: ResourceSlices | None
 
     def status_sink(self, questions: PodQuestions) -> ApiStatusSink:
         """Who sends statuses and events; it has a `run` of its own."""
@@ -55,7 +62,8 @@ class ApiSide:
     def problems(self) -> Mapping[str, str]:
         """What of the node cannot be read or reported at present, and why."""
         reported = self.reporter.problems() if self.reporter is not None else {}
-        return {**self.node.problems(), **reported}
+        left = self.slices.problems() if self.slices is not None else {}
+        return {**self.node.problems(), **reported, **left}
 
     async def run(self) -> None:
         """Follow the node, tell Admission, report; until cancelled."""
@@ -64,9 +72,13 @@ class ApiSide:
             tasks.create_task(self.teller.run())
             if self.reporter is not None:
                 tasks.create_task(self.reporter.run())
+            if self.slices is not None:
+                tasks.create_task(self.slices.run())
 
     async def close(self) -> None:
         """Close the connections."""
+        if self.drivers is not None:
+            await self.drivers.close()
         await self.server.close()
 
 
@@ -80,7 +92,10 @@ async def connect_api(
     server = await connect(settings.kubeconfig, settings.context)
     teller = NodeTeller(calls.tell)
     node = NodeFollower(server, node_name, [teller.take])
-    reporter = None
+    reporter, drivers, slices = None, None, None
+    if settings.own_node and settings.dra_socket is not None:
+        drivers = DriverQuestion(settings.dra_socket)
+        slices = ResourceSlices(server, node_name, drivers.connected)
     if settings.own_node:
         reporter = NodeReporter(
             server,
@@ -98,4 +113,6 @@ async def connect_api(
         teller=teller,
         mirrors=ApiMirrorPods(server, node_name, node.node),
         reporter=reporter,
+        drivers=drivers,
+        slices=slices,
     )

@@ -65,16 +65,18 @@ def read_settings(document: object, defaults: AgentDefaults) -> AgentSettings:
     agent.refuse_unknown(_KEYS)
     base = defaults.base_directory
     log = numalign.section("log")
+    sockets = _sockets(numalign, defaults.directories.runtime)
+    dra = read_dra(numalign.section("dra"))
     settings = AgentSettings(
         node_name=agent.text("nodeName") or defaults.hostname.lower(),
         owner=agent.text("owner", DEFAULT_OWNER) or DEFAULT_OWNER,
-        admission_socket=_admission_socket(numalign, defaults.directories.runtime),
+        admission_socket=sockets[Service.ADMISSION],
         state_directory=_state_directory(numalign, agent, defaults.directories.state),
         log_level=log.choice("level", LogLevel.INFO).value,
         log_format=log.choice("format", LogFormat.JSON).value,
         file=_file(kubelet, base),
         url=_url(kubelet),
-        api=_api(kubelet, agent, base),
+        api=_api(kubelet, agent, base, sockets[Service.DRA] if dra.enabled else None),
         kubelet=_kubelet(agent, base),
         runner=agent.choice("runner", RunnerKind.PROCESS),
         enforce=agent.choice("enforce", Enforce.AUTO),
@@ -86,7 +88,7 @@ def read_settings(document: object, defaults: AgentDefaults) -> AgentSettings:
         check_every=agent.seconds("checkInterval", 10.0),
         journal_entries=agent.integer("journalEntries", 10_000, 100),
         gates=read_feature_gates(kubelet.section("featureGates")).gates,
-        claim_hints=read_dra(numalign.section("dra")).numa_hints,
+        claim_hints=dra.numa_hints,
         nri=_raw(agent, "nri"),
         cgroups=read_cgroups(agent.section("cgroups")),
     )
@@ -117,14 +119,11 @@ def _check_beside_kubelet(settings: AgentSettings, agent: Section) -> None:
         )
 
 
-def _admission_socket(numalign: Section, runtime: Path | None) -> Path:
+def _sockets(numalign: Section, runtime: Path | None) -> Mapping[Service, Path]:
     directory = _optional_directory(numalign, "runtimeDirectory") or runtime
     if directory is None:
-        numalign.wrong(
-            "runtimeDirectory", "must be given: neither HOME nor an XDG directory is set"
-        )
-        return Path("/")
-    return read_endpoints(numalign.section("endpoints"), directory)[Service.ADMISSION]
+        numalign.wrong("runtimeDirectory", _NO_PLACE)
+    return read_endpoints(numalign.section("endpoints"), directory or Path("/"))
 
 
 def _state_directory(numalign: Section, agent: Section, default: Path | None) -> Path:
@@ -170,7 +169,9 @@ def _texts(section: Section, key: str) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _api(kubelet: Section, agent: Section, base: Path) -> ApiSettings | None:
+def _api(
+    kubelet: Section, agent: Section, base: Path, dra_socket: Path | None
+) -> ApiSettings | None:
     if agent.raw("api") is None:
         return None
     api = agent.section("api")
@@ -180,6 +181,7 @@ def _api(kubelet: Section, agent: Section, base: Path) -> ApiSettings | None:
         kubeconfig=base / path if path else None,
         context=api.text("context"),
         own_node=api.boolean("ownNode"),
+        dra_socket=dra_socket,
         lease_seconds=float(kubelet.integer("nodeLeaseDurationSeconds", 40, 1)),
         status_every=kubelet.seconds("nodeStatusUpdateFrequency", 10.0),
     )

@@ -43,11 +43,15 @@ class HttpSourceSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiSettings:
-    """How to reach the API server. `kubeconfig` None: the pod's own service account."""
+    """How to reach the API server. `kubeconfig` None: the pod's own service account.
+
+    `dra_socket` is that of the service for resource claims, None: numalign does not serve them.
+    """
 
     kubeconfig: Path | None = None
     context: str = ""
     own_node: bool = False
+    dra_socket: Path | None = None
     lease_seconds: float = 40.0
     status_every: float = 10.0
 
