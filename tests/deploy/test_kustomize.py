@@ -11,6 +11,7 @@ import kubernetes_validate
 import pytest
 import yaml
 from tests.deploy.manifests import (
+    DEPLOY,
     KUSTOMIZATIONS,
     Document,
     containers_of,
@@ -83,6 +84,14 @@ def test_a_misspelt_field_is_noticed() -> None:
     document: Document = yaml.safe_load("{apiVersion: v1, kind: Namespace, metadata: {title: x}}")
 
     with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(document, "1.37", strict=True)
+
+
+@pytest.mark.parametrize(
+    "name", ["crds/noderesourcetopologies.yaml", "policies/own-node-only.yaml"]
+)
+def test_what_is_applied_by_itself_is_valid(name: str) -> None:
+    for document in yaml.safe_load_all((DEPLOY / name).read_text(encoding="utf-8")):
         kubernetes_validate.validate(document, "1.37", strict=True)
 
 
