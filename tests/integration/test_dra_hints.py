@@ -11,6 +11,7 @@ from tests.integration.node_document import document
 
 from numalign.config.loader import load_settings
 from numalign.config.settings import Service
+from numalign.kube.core.v1.core_pb2 import Pod
 from numalign.kube.pod_json import pod_from_json
 from numalign.process.node import Node
 from numalign.v1 import admission_pb2 as ad
@@ -84,3 +85,38 @@ async def test_devices_on_two_nodes_cannot_be_had_from_one(tmp_path: Path) -> No
     assert answer.verdict == pb.VERDICT_REJECTED
     assert answer.reason == "TopologyAffinityError"
     assert "claim:c1" in answer.explanation.summary
+
+
+async def test_a_resize_goes_by_them_as_well(tmp_path: Path) -> None:
+    section = {"enabled": True, "pluginsRegistry": str(tmp_path / "pr"), "numaHints": True}
+    keys = {
+        "topologyManagerPolicy": "best-effort",
+        "featureGates": {"InPlacePodVerticalScalingExclusiveCPUs": True},
+    }
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump(document(tmp_path, dra=section) | keys))
+    grown = Pod()
+    grown.CopyFrom(POD)
+    for amounts in (
+        grown.spec.containers[0].resources.limits,
+        grown.spec.containers[0].resources.requests,
+    ):
+        amounts["cpu"].string = "4"
+    node = await Node.open(load_settings(path, os.environ, is_root=False))
+    try:
+        stub = ad_grpc.AdmissionStub(node.channel(Service.ADMISSION))
+        await stub.Admit(ad.AdmitRequest(pod=POD, claims=[sits_on(1)]))
+        answer = await stub.Admit(
+            ad.AdmitRequest(
+                pod=grown,
+                claims=[sits_on(1)],
+                operation=pb.OPERATION_RESIZE,
+                explain=pb.EXPLAIN_LEVEL_FULL,
+            )
+        )
+    finally:
+        await node.close()
+
+    assert answer.verdict == pb.VERDICT_ADMITTED, answer
+    assert answer.allocations[0].affinity.mask == 1 << 1
+    assert "dra" in {p.provider for merge in answer.explanation.merges for p in merge.providers}

@@ -19,6 +19,7 @@ from numalign.kube.pod_decode import decode_pod, parse_pod
 from numalign.model.ids import PodUid
 from numalign.rpc.deadline import within
 from numalign.rpc.status import violations_of
+from numalign.telemetry.logs import get_logger
 from numalign.topology.claim_health import ClaimHealth
 from numalign.topology.claim_record import (
     needs_preparation,
@@ -43,6 +44,8 @@ RECONCILE_SECONDS = 10.0
 
 NOT_ENABLED = "resource claims are not served here (numalign.dra.enabled is false)"
 _SERVICE = "dynamic resources"
+
+_log = get_logger("claims")
 
 
 class ClaimPreparation:
@@ -148,6 +151,9 @@ class ClaimPreparation:
             except aio.AioRpcError:
                 # It is down, and what was said last stays until it is back.
                 pass
+            except Exception:
+                # Whatever it was: health has to be heard again.
+                _log.exception("the health of claimed devices is not heard")
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _record(self, pod_uid: PodUid, containers: Iterable[dr.ContainerClaims]) -> Admitted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.unit.topology.test_records import records_in
 from numalign.errors import InvalidInput, NotFound, NotPrepared, NotUnprepared, Unavailable
 from numalign.kube.pod_json import pod_from_json
 from numalign.model.ids import AdmissionId, PodUid
+from numalign.topology import claim_preparation
 from numalign.topology.claim_preparation import RECONCILE_SECONDS, ClaimPreparation
 from numalign.topology.records import Admitted, Records
 from numalign.topology.turnstile import Turnstile
@@ -215,3 +217,33 @@ async def test_without_the_service_claims_stand_in_nobodys_way(tmp_path: Path) -
         assert await claims.reconcile() == ()
         with pytest.raises(NotPrepared, match="resource claims are not served here"):
             await claims.prepare(pod(), NO_CLAIMS)
+
+
+async def test_health_is_heard_again_whatever_ended_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service that is down, an answer that nobody expected, and then one that is told."""
+    monkeypatch.setattr(claim_preparation, "RETRY_SECONDS", 0)
+    endings = [failed(StatusCode.UNAVAILABLE, "gone"), ValueError("odd")]
+
+    class Telling(Service):
+        async def WatchClaimHealth(  # noqa: N802
+            self, _: dr.WatchClaimHealthRequest
+        ) -> AsyncIterator[dr.WatchClaimHealthResponse]:
+            if endings:
+                raise endings.pop(0)
+            device = dr.ClaimedDeviceHealth(namespace="ns", claim="c1", health="Unhealthy")
+            yield dr.WatchClaimHealthResponse(devices=[device])
+            told.set()
+            await asyncio.Event().wait()
+
+    told = asyncio.Event()
+    async with records_in(tmp_path) as records:
+        stub = cast("Any", Telling())
+        following = asyncio.ensure_future(ClaimPreparation(records, Turnstile(1), stub).follow())
+        async with asyncio.timeout(30):
+            await told.wait()
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+
+    assert endings == []
