@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 RELEASED := protos/released.binpb
-SPELLED := README.md CHANGELOG.md Makefile docs service clients tests protos tools .ci deploy
+SPELLED := README.md CHANGELOG.md Makefile mkdocs.yml docs service clients tests protos tools .ci deploy
 TYPED := service tests $(patsubst %/,%,$(dir $(wildcard clients/*/__init__.py)))
 
 JOBS ?= 2
@@ -29,7 +29,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint lint-python lint-layers lint-protos lint-text e2e e2e-vm fuzz soak crash bench \
+.PHONY: help setup demo test lint lint-python lint-layers lint-protos lint-text docs e2e e2e-vm fuzz soak crash bench \
 	protos release-protos lock image clean
 
 help: ## List the targets
@@ -43,7 +43,7 @@ demo: $(READY) ## Admit a few pods on a made-up machine, and explain each decisi
 test: $(READY) ## Run all tests
 	$(Q)$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal $(ARGS)
 
-lint: lint-python lint-layers lint-protos lint-text ## Run every check that is not a test
+lint: lint-python lint-layers lint-protos lint-text docs ## Run every check that is not a test
 
 lint-python: $(READY) ## Check style, format and types
 	$(Q)$(BIN)/ruff check .
@@ -62,6 +62,9 @@ lint-protos: $(READY) ## Check the contract, its compatibility, and the generate
 
 lint-text: $(READY) ## Check spelling
 	$(Q)$(BIN)/codespell $(wildcard $(SPELLED))
+
+docs: $(READY) ## Build the documents as a site in dist/docs; what is wrong with them is an error
+	$(Q)$(BIN)/mkdocs build --quiet --strict
 
 e2e: $(READY) ## Run real containers, Prometheus, a browser and kubectl; needs root, and gets Debian packages
 	$(Q)$(BIN)/python -m pytest -q -m e2e tests/e2e tests/observability tests/deploy $(ARGS)

@@ -14,7 +14,7 @@ IMAGES = ROOT / "docs" / "user" / "images"
 
 
 def test_they_are_what_is_drawn_from_decisions(tmp_path: Path) -> None:
-    command = [sys.executable, ROOT / "tools" / "pictures", tmp_path]
+    command = [sys.executable, str(ROOT / "tools" / "pictures"), str(tmp_path)]
     subprocess.run(command, check=True, timeout=120)
     drawn = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
 

@@ -1,4 +1,4 @@
-"""The commands of docs/cli.md and README.md, run, and held to the outputs that are shown there.
+"""The commands of docs/cli.md, run, and held to the outputs that are shown there.
 
 They run beside the node of the demonstration, whose answers do not depend on the machine.
 """
@@ -19,7 +19,6 @@ from pathlib import Path
 
 import click
 import pytest
-import yaml
 from click.testing import CliRunner, Result
 
 from numalign.cli.main import cli
@@ -74,7 +73,6 @@ def examples_of(text: str) -> Iterator[Example]:
 
 
 CLI_PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXAMPLES = tuple(examples_of(CLI_PAGE))
 
 
@@ -187,27 +185,6 @@ def test_a_documented_command_does_what_is_shown(
         # How wide a column is depends on how long a decision took, and with it each line's end.
         got, shown = (sorted(" ".join(lines).split()) for lines in (got, shown))
     assert got == shown
-
-
-def test_the_steps_of_the_readme(
-    directory: Path, node: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In the order shown, on the machine of the demonstration instead of the reader's."""
-    config = re.search(r"```yaml\n(apiVersion: kubelet.*?)```", README, re.DOTALL)
-    assert config is not None
-    document = yaml.safe_load(config[1])
-    document["numalign"] |= {"machine": {"file": "../machine.yaml"}, "secondOwner": "tolerate"}
-    home = directory / "readme"
-    (home / "deploy").mkdir(parents=True)
-    (home / "deploy" / "samples").symlink_to(SAMPLES)
-    (home / "config.yaml").write_text(yaml.safe_dump(document))
-    lines = re.findall(r"^    numalign (.*?)(?:  +#.*)?$", README, re.MULTILINE)
-    assert [line for line in lines if line.startswith("serve all --config config.yaml &")]
-    with served(home, "config.yaml") as socket:
-        for line in lines:
-            if not line.startswith("serve "):
-                result = run(line, home, socket, monkeypatch)
-                assert result.exit_code == 0, (line, result.output)
 
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
