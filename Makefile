@@ -64,7 +64,7 @@ lint-text: $(READY) ## Check spelling
 	$(Q)$(BIN)/codespell $(wildcard $(SPELLED))
 
 docs: $(READY) ## Build the documents as a site in dist/docs; what is wrong with them is an error
-	$(Q)$(BIN)/mkdocs build --quiet --strict
+	$(Q)$(BIN)/mkdocs build --strict
 
 e2e: $(READY) ## Run real containers, Prometheus, a browser and kubectl; needs root, and gets Debian packages
 	$(Q)$(BIN)/python -m pytest -q -m e2e tests/e2e tests/observability tests/deploy $(ARGS)
