@@ -127,7 +127,7 @@ async def answer(service: Service, endpoint: Endpoint, call: Awaitable[T]) -> T:
 def _remedy(endpoint: Endpoint, reason: str) -> str:
     """What somebody can do whose connection failed for `reason`, the system's word."""
     socket = endpoint.path
-    if endpoint.shown:
+    if endpoint.host:
         return "the log of its container may say why"
     if reason == os.strerror(errno.EACCES):
         return "who may connect is said by numalign.sockets in the services' configuration"

@@ -18,13 +18,19 @@ def _no_trouble() -> str:
 class Endpoint:
     """A Unix socket to connect to.
 
-    `shown` is its name for users where it only leads to the real one. `trouble` says why the way
-    behind it is closed, or nothing.
+    Where it only leads to another host, `there` is the socket's path there, and `host` what users
+    know that host by; `trouble` says why the way behind it is closed, or nothing.
     """
 
     path: Path
-    shown: str = ""
+    there: str = ""
+    host: str = ""
     trouble: Callable[[], str] = _no_trouble
 
+    @property
+    def socket(self) -> str:
+        """The service's own socket, on its host."""
+        return self.there or str(self.path)
+
     def __str__(self) -> str:
-        return self.shown or str(self.path)
+        return f"{self.socket} of {self.host}" if self.host else self.socket

@@ -12,17 +12,25 @@ from numalign.v1 import decisions_pb2 as dc
 from numalign.v1 import types_pb2 as pb
 from numalign.v1.admission_pb2_grpc import AdmissionStub
 
+_MANY = 2000
+
 
 async def list_decisions(
     socket: Endpoint, request: dc.ListDecisionsRequest, seconds: float
-) -> tuple[dc.ListDecisionsResponse, dict[str, str]]:
-    """The decisions, and pods by uid. Raises AioRpcError, or Unreachable."""
+) -> tuple[dc.ListDecisionsResponse, dc.ListDecisionsResponse, dict[str, str]]:
+    """The decisions asked for; all there are, where there is none of those; and pods by uid.
+
+    Raises AioRpcError, or Unreachable.
+    """
     async with channel_to(socket) as channel:
         stub = AdmissionStub(channel)
         call = stub.ListDecisions(request, timeout=seconds)
         found = await answer(Service.ADMISSION, socket, call)
+        kept = dc.ListDecisionsResponse()
+        if not found.decisions:
+            kept = await stub.ListDecisions(dc.ListDecisionsRequest(limit=_MANY), timeout=seconds)
         listed = await stub.ListAdmissions(ad.ListAdmissionsRequest(), timeout=seconds)
-    return found, names_of(listed, found.decisions)
+    return found, kept, names_of(listed, found.decisions)
 
 
 async def get_decision(

@@ -77,17 +77,73 @@ def test_explain_wants_one_decision(run: Run, arguments: list[str]) -> None:
     assert "name either a pod or" in result.stderr
 
 
-def test_an_unknown_pod_is_an_error_that_says_how_far_back_it_goes(
-    scripted: Scripted, run: Run
-) -> None:
+def test_an_unknown_pod_is_an_error_that_names_the_way_out(scripted: Scripted, run: Run) -> None:
     def unknown(request: Any, context: grpc.ServicerContext) -> Any:
-        context.abort(grpc.StatusCode.NOT_FOUND, f'pod: a decision on "{request.pod}" is not there')
+        context.abort(grpc.StatusCode.NOT_FOUND, f'pod: no decision on "{request.pod}"')
 
     scripted("admission", GetDecision=unknown)
     result = run("explain", "nobody")
-    assert result.exit_code == 1
-    assert 'pod: a decision on "nobody" is not there' in result.stderr
-    assert "Traceback" not in result.stderr
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        'numalign: pod: no decision on "nobody"; `numalign history` lists what there is\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        (["--verdict", "deferred"], []),
+        (["--reason", "OutOfcpu"], ["reason OutOfcpu: none; there is TopologyAffinityError"]),
+        (["--pod", "small"], ["pod small: none; there is ns/big"]),
+        (["--owner", "me"], ["owner me: none; there is kubelet"]),
+        (
+            ["--pod", "big", "--reason", "A", "--reason", "TopologyAffinityError", "--reason", "B"],
+            [
+                "reason A: none; there is TopologyAffinityError",
+                "reason B: none; there is TopologyAffinityError",
+            ],
+        ),
+    ],
+    ids=["nothing wrong", "reason", "pod", "owner", "several reasons"],
+)
+def test_a_filter_that_lets_nothing_through(
+    scripted: Scripted, run: Run, arguments: list[str], lines: list[str]
+) -> None:
+    def listed(request: Any, _: grpc.ServicerContext) -> Any:
+        found = dc.ListDecisionsResponse()
+        if not request.HasField("filter"):
+            found.decisions.append(record())
+            found.kept_since.seconds = 1_700_000_000
+        return found
+
+    scripted("admission", ListDecisions=listed, ListAdmissions=LISTED)
+    result = run("history", *arguments)
+
+    assert result.exit_code == 0
+    said = [line.rstrip() for line in result.stdout.splitlines()]
+    assert said[0].startswith("no decisions like that: the journal has 1 decision and goes back ")
+    assert said[1:] == lines
+
+
+def test_an_empty_journal(scripted: Scripted, run: Run) -> None:
+    empty = dc.ListDecisionsResponse()
+    scripted("admission", ListDecisions=empty, ListAdmissions=LISTED)
+
+    assert run("history").stdout.strip() == "no decisions: the journal is empty"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--since", "1m", "--until", "10m"], "is not before --until"),
+        (["--since", "2999-01-01"], "--since 2999-01-01 00:00:00 is in the future"),
+    ],
+)
+def test_a_time_that_cannot_be_meant(run: Run, arguments: list[str], said: str) -> None:
+    result = run("history", *arguments)
+
+    assert result.exit_code == 2
+    assert said in result.stderr
 
 
 def test_history_keeps_the_name_of_a_pod_on_one_line(scripted: Scripted, run: Run) -> None:

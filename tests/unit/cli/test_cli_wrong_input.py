@@ -149,7 +149,7 @@ def test_why_nobody_is_reached(tmp_path: Path) -> None:
 
 
 def test_why_nobody_is_reached_on_another_node(tmp_path: Path) -> None:
-    place = Endpoint(tmp_path / "cpu.sock", "/run/cpu.sock of pod a/b on node n")
+    place = Endpoint(tmp_path / "cpu.sock", "/run/cpu.sock", "pod a/b on node n")
 
     assert str(Unreachable(Service.CPU, place, "Connection refused")) == (
         "cannot reach the cpu service at /run/cpu.sock of pod a/b on node n: Connection refused "

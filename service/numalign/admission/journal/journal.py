@@ -117,18 +117,19 @@ class Journal:
         records = await self._records()
         if request.WhichOneof("decision") == "number":
             found = records.get(request.number)
-            what = f"number: decision {request.number}"
+            what = f"number: the journal has no decision {request.number}"
         else:
             of_pod = [r for r in records.values() if is_of_pod(r, request.pod)]
             found = max(of_pod, key=lambda r: r.last_time.ToNanoseconds(), default=None)
-            what = f'pod: a decision on "{request.pod}"'
+            what = f'pod: the journal has no decision on "{request.pod}"'
         if found is not None:
             return found
-        since = "is empty"
+        there = "it is empty"
         if records:
-            oldest = next(iter(records.values())).first_time.ToJsonString()
-            since = f"has {len(records)} decisions and goes back to {oldest}"
-        raise NotFound(f"{what} is not in the journal, which {since}")
+            oldest = Timestamp(seconds=next(iter(records.values())).first_time.seconds)
+            many = "1 decision" if len(records) == 1 else f"{len(records)} decisions"
+            there = f"it has {many} and goes back to {oldest.ToJsonString()}"
+        raise NotFound(f"{what}: {there}")
 
     async def flush(self) -> None:
         """Write what was noted so far."""

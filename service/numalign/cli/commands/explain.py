@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
+from grpc import StatusCode
+from grpc.aio import AioRpcError
 
 from numalign.admission.journal.entry import leave_out_details
 from numalign.cli.calls import ask_services
@@ -13,6 +15,7 @@ from numalign.cli.journal_calls import get_decision
 from numalign.cli.options import current_reach, examples, node_options, output_option, reach_options
 from numalign.cli.output import emit, plain
 from numalign.config.settings import Service
+from numalign.errors import NotFound
 from numalign.v1 import decisions_pb2 as dc
 
 if TYPE_CHECKING:
@@ -44,10 +47,15 @@ def explain(pod: str, number: int | None, full: bool) -> None:
         raise click.UsageError("name either a pod or, by --number, a decision")
     request = dc.GetDecisionRequest(number=number) if number else dc.GetDecisionRequest(pod=pod)
     seconds = current_reach().timeout
-    found, names = ask_services(
-        lambda services: get_decision(services[Service.ADMISSION], request, seconds),
-        Service.ADMISSION,
-    )
+    try:
+        found, names = ask_services(
+            lambda services: get_decision(services[Service.ADMISSION], request, seconds),
+            Service.ADMISSION,
+        )
+    except AioRpcError as error:
+        if error.code() is not StatusCode.NOT_FOUND:
+            raise
+        raise NotFound(f"{error.details()}; `numalign history` lists what there is") from error
 
     def draw() -> Iterator[RenderableType]:
         from numalign.cli.tables.journal import decision_record_parts  # noqa: PLC0415 - for people

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from numalign.cli.calls import ask_services
 from numalign.cli.journal_calls import list_decisions
+from numalign.cli.journal_gaps import nothing_found
 from numalign.cli.moments import Moment
 from numalign.cli.options import current_reach, examples, node_options, output_option, reach_options
 from numalign.cli.output import emit, plain
@@ -25,6 +26,8 @@ VERDICTS: Mapping[str, pb.Verdict.ValueType] = {
     "rejected": pb.VERDICT_REJECTED,
     "deferred": pb.VERDICT_DEFERRED,
 }
+
+_SHOWN = "%Y-%m-%d %H:%M:%S"
 
 
 @click.command(
@@ -81,13 +84,17 @@ def history(
         pod=pod,
         owner=owner,
     )
+    if since is not None and until is not None and since >= until:
+        raise click.UsageError(f"--since {since:{_SHOWN}} is not before --until {until:{_SHOWN}}")
+    if since is not None and since > datetime.now(UTC):
+        raise click.UsageError(f"--since {since:{_SHOWN}} is in the future")
     if since is not None:
         wanted.since.FromDatetime(since)
     if until is not None:
         wanted.until.FromDatetime(until)
     request = dc.ListDecisionsRequest(filter=wanted, limit=limit, with_explanations=True)
     seconds = current_reach().timeout
-    found, names = ask_services(
+    found, kept, names = ask_services(
         lambda services: list_decisions(services[Service.ADMISSION], request, seconds),
         Service.ADMISSION,
     )
@@ -95,12 +102,12 @@ def history(
     def draw() -> Iterator[RenderableType]:
         from rich.text import Text  # noqa: PLC0415 - large, and only for people
 
-        from numalign.cli.tables.journal import decisions_table  # noqa: PLC0415 - as above
+        from numalign.cli.tables.journal import decisions  # noqa: PLC0415 - as above
 
         if found.decisions:
-            yield decisions_table(found.decisions, names)
+            yield decisions(found.decisions, names)
         else:
-            yield Text("no decisions")
+            yield from map(Text, nothing_found(wanted, kept))
         if found.left_out:
             yield Text(f"\n{found.left_out} older ones are not shown; --limit shows more")
 

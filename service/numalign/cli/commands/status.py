@@ -16,7 +16,7 @@ from numalign.cli.endpoint import Endpoint
 from numalign.cli.failure import describe_status, say
 from numalign.cli.options import current_reach, examples, node_options, output_option, reach_options
 from numalign.cli.output import emit, plain
-from numalign.cli.tables.admissions import admissions_table
+from numalign.cli.tables.admissions import admissions
 from numalign.cli.tables.node_resources import resources_tables
 from numalign.cli.tables.services import ServiceState, providers_table, services_table
 from numalign.cli.verdicts import Exit
@@ -168,9 +168,9 @@ async def _service(
     async with channel_to(socket) as channel:
         call = ControlStub(channel).GetStatus(ct.GetStatusRequest(), timeout=seconds)
         try:
-            return ServiceState(service, str(socket), await answer(service, socket, call))
+            return ServiceState(service, socket.socket, await answer(service, socket, call))
         except (AioRpcError, Unreachable) as error:
-            return ServiceState(service, str(socket), None, _why(error))
+            return ServiceState(service, socket.socket, None, _why(error))
 
 
 def _why(error: AioRpcError | Unreachable) -> str:
@@ -189,7 +189,7 @@ def _draw(found: NodeStatus) -> Iterator[RenderableType]:
     if found.admissions is not None:
         listed = found.admissions
         if listed.admissions:
-            yield admissions_table(listed.admissions)
+            yield admissions(listed.admissions)
             for record in listed.admissions:
                 for problem in record.problems:
                     sentence = f"{record.namespace}/{record.name}: {problem}"

@@ -70,13 +70,14 @@ class _Tunnel:
             if isinstance(outcome, BaseException):
                 raise outcome
         endpoints = {}
-        for service, shown in greeting.sockets.items():
+        for service, there in greeting.sockets.items():
             path = self._directory / f"{service.value}.sock"
             server = await asyncio.start_unix_server(partial(self._accepted, service), path)
             self._servers.append(server)
             endpoints[service] = Endpoint(
                 path=path,
-                shown=f"{shown} of {self._pod}",
+                there=there,
+                host=str(self._pod),
                 trouble=partial(self._trouble.__getitem__, service),
             )
         return endpoints

@@ -19,6 +19,7 @@ from google.protobuf.message import Message
 from numalign.cli.snapshot.redaction import redacted_pod
 from numalign.cli.snapshot.values import AdmittedPod, NodeSnapshot
 from numalign.errors import ConfigError
+from numalign.model.cpu_set import CpuSet, CpuSetSyntaxError
 from numalign.v1 import control_pb2 as ct
 from numalign.v1 import decisions_pb2 as dc
 from numalign.v1 import hint_provider_pb2 as hp
@@ -84,7 +85,7 @@ def snapshot_of(document: object) -> NodeSnapshot:
             "take it again with this one, or read it with the one that wrote it"
         )
     found = _Reader(document)
-    return NodeSnapshot(
+    snapshot = NodeSnapshot(
         taken=found.text("taken"),
         node=found.text("node"),
         configuration=found.mapping("configuration"),
@@ -108,6 +109,24 @@ def snapshot_of(document: object) -> NodeSnapshot:
         memory=found.optional("memory", hp.MemoryState),
         device=found.optional("device", hp.DeviceState),
     )
+    if snapshot.cpu is not None:
+        _check_cpus(snapshot.cpu)
+    return snapshot
+
+
+def _check_cpus(cpu: hp.CpuState) -> None:
+    """Raises ConfigError for a list of CPUs that is none."""
+    lists = [
+        ("cpu.defaultCpus", cpu.default_cpus),
+        ("cpu.reservedCpus", cpu.reserved_cpus),
+        *((f"cpu.pods[{i}].cpus", pod.cpus) for i, pod in enumerate(cpu.pods)),
+        *((f"cpu.assignments[{i}].cpus", held.cpus) for i, held in enumerate(cpu.assignments)),
+    ]
+    for where, text in lists:
+        try:
+            CpuSet.parse(text)
+        except CpuSetSyntaxError as error:
+            raise ConfigError(f'{where}: "{text}" is no list of CPUs: {error}') from error
 
 
 class _Reader:

@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
+from rich.console import RenderableType
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
-from numalign.cli.tables.allocation import cpus_cell, devices_cell, memory_cell
+from numalign.cli.tables.allocation import (
+    allocation_table,
+    cpus_cell,
+    devices_cell,
+    memory_cell,
+)
+from numalign.cli.tables.fitting import Fitting
 from numalign.v1 import types_pb2 as pb
+
+
+def admissions(records: Sequence[pb.AdmissionRecord]) -> RenderableType:
+    """The pods as a table, or one below the other where there is no room for that."""
+    return Fitting(partial(admissions_table, records), partial(_one_by_one, records))
+
+
+def _one_by_one(records: Iterable[pb.AdmissionRecord]) -> Iterator[RenderableType]:
+    for record in records:
+        about = f"  {record.owner}, {record.qos_class}, config {record.config_generation}"
+        yield Text.assemble((f"{record.namespace}/{record.name}", "bold"), about)
+        table = allocation_table(record.allocations, record.pod_allocation)
+        yield Padding(table, (0, 0, 0, 2), expand=False)
 
 
 def admissions_table(records: Iterable[pb.AdmissionRecord]) -> Table:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -14,11 +15,34 @@ from rich.text import Text
 
 from numalign.cli.tables.decision import decision_parts, verdict_word
 from numalign.cli.tables.explanation import with_names
+from numalign.cli.tables.fitting import Fitting
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import decisions_pb2 as dc
 from numalign.v1 import types_pb2 as pb
 
 _LONGEST_WHY = 100
+
+
+def decisions(records: Sequence[dc.DecisionRecord], names: Mapping[str, str]) -> RenderableType:
+    """The decisions as a table, or one below the other where there is no room for that."""
+    return Fitting(partial(decisions_table, records, names), partial(_one_by_one, records, names))
+
+
+def _one_by_one(
+    records: Iterable[dc.DecisionRecord], names: Mapping[str, str]
+) -> Iterator[RenderableType]:
+    for record in records:
+        word, style = _what_was_said(record)
+        yield Text.assemble(
+            f" {record.number}  {time_text(record.last_time)}  ",
+            (f"{record.namespace}/{record.name}", "bold"),
+            "  ",
+            (word, style),
+            f"  {took_text(record.took)}" + (f", {record.times} times" * (record.times > 1)),
+        )
+        why = _reason_and_why(record)
+        if why != "-":
+            yield Padding(Text(with_names(why, names)), (0, 0, 0, 4), expand=False)
 
 
 def decisions_table(
@@ -27,9 +51,7 @@ def decisions_table(
     """A row for each decision: the reason, and the first words of the explanation or message."""
     table = Table("no.", "time", "pod", "verdict", "times", "took", "why", box=None)
     for record in decisions:
-        word, style = verdict_word(record.verdict)
-        if record.operation == pb.OPERATION_RESIZE:
-            word = f"resize {word}"
+        word, style = _what_was_said(record)
         table.add_row(
             str(record.number),
             time_text(record.last_time),
@@ -83,6 +105,12 @@ def answer_of(record: dc.DecisionRecord) -> ad.AdmitResponse:
     if record.HasField("explanation"):
         answer.explanation.CopyFrom(record.explanation)
     return answer
+
+
+def _what_was_said(record: dc.DecisionRecord) -> tuple[str, str]:
+    """The verdict in words, and its style."""
+    word, style = verdict_word(record.verdict)
+    return (f"resize {word}" if record.operation == pb.OPERATION_RESIZE else word), style
 
 
 def _reason_and_why(record: dc.DecisionRecord) -> str:

@@ -6,6 +6,7 @@ Pure: it draws a machine and, where the services answered, their books.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import groupby
 
 from rich.console import RenderableType
@@ -13,11 +14,13 @@ from rich.table import Table
 from rich.text import Text
 
 from numalign.cli.tables.amounts import bytes_text, is_hugepages
+from numalign.cli.tables.fitting import Fitting
 from numalign.cli.tables.ownership import FREE, RESERVED, SHARED, Books, Ownership, ownership_of
 from numalign.model.machine import Core, Machine, NumaNode
 from numalign.v1 import hint_provider_pb2 as hp
 
 _BAR = 24
+_SHORT_BAR = 10
 _KIB = 1024
 
 
@@ -44,14 +47,15 @@ def _headline(machine: Machine) -> Text:
     cores = sum(len(node.cores) for node in machine.numa_nodes)
     memory = sum(node.memory_bytes for node in machine.numa_nodes)
     return Text(
-        f"{_count(len(machine.numa_nodes), 'NUMA node')}, "
-        f"{_count(machine.socket_count(), 'socket')}, {_count(cores, 'core')}, "
-        f"{_count(machine.cpu_count(), 'CPU')}, {bytes_text(memory)} memory",
+        f"{counted(len(machine.numa_nodes), 'NUMA node')}, "
+        f"{counted(machine.socket_count(), 'socket')}, {counted(cores, 'core')}, "
+        f"{counted(machine.cpu_count(), 'CPU')}, {bytes_text(memory)} memory",
         style="bold",
     )
 
 
-def _count(number: int, word: str) -> str:
+def counted(number: int, word: str) -> str:
+    """`1 pod`, `2 pods`."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
@@ -65,7 +69,10 @@ def _node(node: NumaNode, books: Books, owners: Ownership) -> Iterator[Renderabl
     ):
         place = f"socket {socket}" + ("" if cache is None else f", cache {cache}")
         yield _cores(place, tuple(cores), owners)
-    yield memory_table(node, books.memory)
+    yield Fitting(
+        partial(memory_table, node, books.memory),
+        lambda: (memory_table(node, books.memory, _SHORT_BAR),),
+    )
     yield from _devices(books.device, owners, node.id)
 
 
@@ -81,8 +88,11 @@ def _cores(place: str, cores: Iterable[Core], owners: Ownership) -> Text:
     return line
 
 
-def memory_table(node: NumaNode, memory: hp.MemoryState | None) -> Table:
-    """A bar for memory and for each size of huge pages, from the books or the machine alone."""
+def memory_table(node: NumaNode, memory: hp.MemoryState | None, bar: int = _BAR) -> Table:
+    """A bar for memory and for each size of huge pages, from the books or the machine alone.
+
+    `bar` is how many characters it is long.
+    """
     table = Table(box=None, show_header=False, pad_edge=False)
     booked = {n.numa_node: n for n in memory.nodes}.get(node.id) if memory is not None else None
     if booked is not None and booked.tables:
@@ -91,7 +101,7 @@ def memory_table(node: NumaNode, memory: hp.MemoryState | None) -> Table:
             table.add_row(
                 f"  {row.resource}",
                 bytes_text(row.total),
-                _bar(row),
+                _bar(row, bar),
                 f"{bytes_text(row.reserved)} given out, {bytes_text(row.system_reserved)} "
                 f"reserved, {bytes_text(row.free)} free",
             )
@@ -106,7 +116,7 @@ def memory_table(node: NumaNode, memory: hp.MemoryState | None) -> Table:
             f"  hugepages-{bytes_text(size)}",
             bytes_text(size * pool.count),
             "",
-            _count(pool.count, "page"),
+            counted(pool.count, "page"),
         )
     return table
 
@@ -115,16 +125,16 @@ def _memory_first(row: hp.MemoryTable) -> tuple[bool, str]:
     return is_hugepages(row.resource), row.resource
 
 
-def _bar(row: hp.MemoryTable) -> Text:
+def _bar(row: hp.MemoryTable, length: int) -> Text:
     """`x` stands for what is reserved for the system, `#` for what is given out."""
     total = max(row.total, 1)
-    reserved = min(_BAR, -(-row.system_reserved * _BAR // total))
-    given = min(_BAR - reserved, -(-row.reserved * _BAR // total))
+    reserved = min(length, -(-row.system_reserved * length // total))
+    given = min(length - reserved, -(-row.reserved * length // total))
     return Text.assemble(
         "[",
         ("x" * reserved, "dim"),
         ("#" * given, "cyan"),
-        "." * (_BAR - reserved - given),
+        "." * (length - reserved - given),
         "]",
     )
 

@@ -43,6 +43,7 @@ def services_table(states: Iterable[ServiceState]) -> Table:
             str(status.config_generation or "-"),
             state.socket,
         )
+    table.columns[-1].overflow = "fold"
     return table
 
 

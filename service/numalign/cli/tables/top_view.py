@@ -8,8 +8,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from numalign.cli.snapshot.values import NodeSnapshot
-from numalign.cli.tables.journal import decisions_table
-from numalign.cli.tables.machine_map import machine_parts
+from numalign.cli.tables.journal import decisions as decisions_part
+from numalign.cli.tables.machine_map import counted, machine_parts
 
 
 def top_parts(
@@ -21,7 +21,7 @@ def top_parts(
     yield from machine_parts(node.machine, node.books)
     yield Text("\nlast decisions", style="bold")
     last = node.decisions[:decisions]
-    yield decisions_table(last, node.names) if last else Text("  none in the journal")
+    yield decisions_part(last, node.names) if last else Text("  none in the journal")
     for problem in problems:
         yield Text(problem, style="red")
     for provider in node.providers:
@@ -35,6 +35,7 @@ def _head(node: NodeSnapshot) -> Text:
     cpus = node.resources.cpus
     return Text.assemble(
         (node.node, "bold"),
-        f"  {node.taken}  policy {policy}, scope {scope}  {len(node.admissions)} pods"
-        f"  {cpus.free} CPUs free  revision {node.revision}",
+        f"  {node.taken}  policy {policy}, scope {scope}  "
+        f"{counted(len(node.admissions), 'pod')}  {counted(cpus.free, 'CPU')} free"
+        f"  revision {node.revision}",
     )

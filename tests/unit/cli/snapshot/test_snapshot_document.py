@@ -106,6 +106,11 @@ def test_what_pods_run_is_left_out_and_what_decides_is_not(tmp_path: Path) -> No
             id="pod",
         ),
         pytest.param({"cpu": {"colour": 1}}, "cpu: .*colour", id="unknown-field"),
+        pytest.param(
+            {"cpu": {"assignments": [{"cpus": "0-3"}, {"cpus": "a"}]}},
+            r'cpu.assignments\[1\].cpus: "a" is no list of CPUs: ',
+            id="CPU list",
+        ),
         pytest.param({"revision": "x"}, "revision: must be a whole number", id="number"),
         pytest.param({"taken": 1}, "taken: must be text", id="text"),
         pytest.param({"services": []}, "services: must be a mapping", id="mapping"),
