@@ -31,6 +31,12 @@ DIAL_SECONDS = 10.0
 PRE_START_SECONDS = 30.0
 """How long a plugin may make devices ready, which is no part of an admission (DEV-35)."""
 
+IMPATIENT_SECONDS = 0.5
+"""How long one that has just hung may take: the whole node waits for it, others' pods as well."""
+
+FORGIVEN_SECONDS = 30.0
+"""When it may take as long as any other again, if it has not answered in time before."""
+
 _SHARE = 0.9
 """Part of an admission's time that a plugin may take, so that its failure is still told."""
 
@@ -67,6 +73,7 @@ class PluginConnection:
         self.socket = socket
         self._timeout = timeout
         self._closed = asyncio.Event()
+        self._impatient_until = 0.0
         self._channel = aio.insecure_channel(socket_target(socket), options=_OPTIONS)
         self._stub: dp_grpc.DevicePluginAsyncStub = dp_grpc.DevicePluginStub(self._channel)
 
@@ -149,11 +156,16 @@ class PluginConnection:
         limit = min(seconds for seconds in limits if seconds is not None)
         clock = asyncio.get_running_loop().time
         started = clock()
+        impatient = own_limit is None and started < self._impatient_until
+        if impatient:
+            limit = min(limit, IMPATIENT_SECONDS)
         try:
-            return await method(request, timeout=limit)
+            answer = await method(request, timeout=limit)
         except aio.AioRpcError as error:
             late = error.code() is StatusCode.DEADLINE_EXCEEDED and clock() - started >= limit
             if late and limit != own_limit:
+                if not impatient and limit >= IMPATIENT_SECONDS:
+                    self._impatient_until = clock() + FORGIVEN_SECONDS
                 raise PluginError(texts.too_late(self.resource, name, limit)) from error
             details = "context deadline exceeded" if late else error.details() or ""
             raise PluginError(rpc_error(error.code().name, details)) from error
@@ -163,3 +175,6 @@ class PluginConnection:
             if not self._closed.is_set() or (task is not None and task.cancelling()):
                 raise
             raise PluginError(texts.stopped(self.resource)) from error
+        if impatient:
+            self._impatient_until = 0.0
+        return answer

@@ -152,6 +152,43 @@ async def test_a_call_that_hangs_ends_before_the_admission_does(
     )
 
 
+async def test_one_that_hung_is_waited_for_less_until_it_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Others' pods wait for it as well."""
+    monkeypatch.setattr(connection, "IMPATIENT_SECONDS", 0.1)
+    plugin = FakePlugin(before={"Allocate": hang})
+    async with hosting(limit=2.0) as world, served(plugin, world.directory / "p"):
+        await world.host.connect(GPU, world.directory / "p")
+        waited = [await refused_after(world) for _ in range(3)]
+        plugin.before.clear()
+        # On a busy machine an answer takes longer than a tenth of a second.
+        monkeypatch.setattr(connection, "IMPATIENT_SECONDS", 30.0)
+        await world.host.allocate(GPU, (DeviceId("a"),))
+        monkeypatch.setattr(connection, "IMPATIENT_SECONDS", 0.1)
+        plugin.before["Allocate"] = hang
+        waited.append(await refused_after(world))
+
+    assert waited == ["1.8 s", "0.1 s", "0.1 s", "1.8 s"]
+
+
+async def test_one_that_hung_is_forgiven_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "IMPATIENT_SECONDS", 0.1)
+    monkeypatch.setattr(connection, "FORGIVEN_SECONDS", 0.0)
+    plugin = FakePlugin(before={"Allocate": hang})
+    async with hosting(limit=0.5) as world, served(plugin, world.directory / "p"):
+        await world.host.connect(GPU, world.directory / "p")
+
+        assert [await refused_after(world) for _ in range(2)] == ["0.45 s", "0.45 s"]
+
+
+async def refused_after(world: World) -> str:
+    """After how long Allocate was given up, as its refusal says."""
+    with pytest.raises(PluginError) as failed:
+        await world.host.allocate(GPU, (DeviceId("a"),))
+    return str(failed.value).partition("within ")[2]
+
+
 @pytest.mark.parametrize(("method", "call"), CALLS)
 async def test_a_plugin_that_dies_during_a_call(method: str, call: Call) -> None:
     plugin = FakePlugin(before={method: hang})
