@@ -146,7 +146,7 @@ def _legend(picture: Picture, outcomes: Sequence[Sequence[Outcome]], y: int) -> 
 
 def _node_width(node: Mapping[str, Any]) -> int:
     caches = len({core.get("uncore_cache_id") for core in node["cores"]})
-    return len(node["cores"]) * SQUARE + 12 + (caches - 1) * GAP + 24
+    return len(node["cores"]) * SQUARE + 12 + (caches - 1) * GAP + 4
 
 
 def _text(x: int, y: int, words: str, kind: str = "") -> str:
