@@ -1,23 +1,21 @@
-"""One API server, asked with the official client: JSON objects go in and come out as they are.
-
-Its transport, addresses and credentials are the client's. Its models are left aside, because an
-agent has to hand on fields of a pod that this version of the client does not know yet.
-"""
+"""One API server: JSON objects go in and come out as they are, over either transport."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from numalign.document.text import REFUSED_BY_YAML
-from numalign_agent.api.errors import ApiError, Refused, Unreachable
+from numalign_agent.api.errors import Refused, Unreachable
+from numalign_agent.api.official_client import OfficialClient
+from numalign_agent.api.service_account import ServiceAccount
+from numalign_agent.api.transport import Body, Transport
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientTimeout
-    from kubernetes.aio.client.api_client import ApiClient
 
 Json = dict[str, Any]
 
@@ -28,21 +26,19 @@ CONNECT_SECONDS = 10.0
 MERGE_PATCH = "application/strategic-merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 
-_AGENT = "numalign-agent"
 _FIRST_ERROR = 400
 
 
 class ApiServer:
     """Calls to one API server. Each raises Refused or Unreachable where it does not succeed."""
 
-    def __init__(self, client: ApiClient) -> None:
-        self._client = client
-        client.user_agent = _AGENT
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
     @property
     def address(self) -> str:
         """Where the server is, as logs name it."""
-        return str(self._client.configuration.host)
+        return self._transport.address
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
         """Read an object or a list."""
@@ -95,7 +91,7 @@ class ApiServer:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.close()
+        await self._transport.close()
 
     async def _call(
         self,
@@ -103,7 +99,7 @@ class ApiServer:
         path: str,
         *,
         query: Mapping[str, str] | None = None,
-        body: Mapping[str, Any] | list[Mapping[str, Any]] | None = None,
+        body: Body | None = None,
         content_type: str = "application/json",
     ) -> Json:
         from aiohttp import ClientTimeout  # noqa: PLC0415 - as above
@@ -122,7 +118,7 @@ class ApiServer:
         method: str,
         path: str,
         query: Mapping[str, str] | None,
-        body: Mapping[str, Any] | list[Mapping[str, Any]] | None,
+        body: Body | None,
         content_type: str,
         timeout: ClientTimeout,  # noqa: ASYNC109 - it is the client's own kind
     ) -> ClientResponse:
@@ -130,17 +126,7 @@ class ApiServer:
         if content_type:
             headers["Content-Type"] = content_type
         with _unreachable(f"{method} {path}", "no answer in time"):
-            request = await self._client.param_serialize(
-                method,
-                path,
-                query_params=list((query or {}).items()),
-                header_params=headers,
-                body=body,
-                auth_settings=["BearerToken"],
-            )
-            answer = await self._client.call_api(*request, _request_timeout=timeout)
-        response: ClientResponse = answer.response
-        return response
+            return await self._transport.send(method, path, query or {}, headers, body, timeout)
 
 
 async def connect(kubeconfig: Path | None, context: str = "") -> ApiServer:
@@ -148,24 +134,9 @@ async def connect(kubeconfig: Path | None, context: str = "") -> ApiServer:
 
     Nothing is sent yet. Raises ApiError for credentials that cannot be used.
     """
-    from kubernetes.aio import config  # noqa: PLC0415 - only an agent with an API server needs it
-    from kubernetes.aio.client.api_client import ApiClient  # noqa: PLC0415 - as above
-    from kubernetes.aio.client.configuration import Configuration  # noqa: PLC0415 - as above
-
-    configuration = Configuration()
-    try:
-        if kubeconfig is None:
-            config.load_incluster_config(client_configuration=configuration)
-        else:
-            await config.load_kube_config(
-                config_file=str(kubeconfig),
-                context=context or None,
-                client_configuration=configuration,
-            )
-        return ApiServer(ApiClient(configuration))
-    except (config.ConfigException, OSError, *REFUSED_BY_YAML) as error:  # a file may hold anything
-        where = f"kubeconfig {kubeconfig}" if kubeconfig else "service account"
-        raise ApiError(f"{where}: cannot be used: {_text(error)}") from error
+    if kubeconfig is None:
+        return ApiServer(ServiceAccount.found(os.environ))
+    return ApiServer(await OfficialClient.of(kubeconfig, context))
 
 
 async def _events(response: ClientResponse, path: str, idle_seconds: float) -> AsyncIterator[Json]:
