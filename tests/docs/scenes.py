@@ -28,10 +28,11 @@ apiVersion: v1
 kind: Pod
 metadata: {name: %s}
 spec:
+  terminationGracePeriodSeconds: 1
   containers:
   - name: app
     image: none
-    command: [sleep, "1000"]
+    command: [sleep, "120"]
     resources: {limits: {cpu: "%s", memory: 64Mi}}
 """
 _ALIGNED = """
@@ -46,7 +47,8 @@ _HANDLER = {"name": "pod-quota", "before": "topology-manager", "timeout": "2s"}
 class Setting:
     """The setting of one page.
 
-    `before` are commands of numalign, `files` go into the directory, `section` is merged into the
+    `before` are commands of numalign; those of `after` take away what outlives the services, until
+    the last one ends well. `files` go into the directory, `section` is merged into the
     numalign section of the configuration, where `{here}` is the directory. `codes` are the ends
     that are meant by the beginning of the line, where it is not 0. `stays` begin lines that run on,
     although no `&` says so, and `added` is put behind lines that begin so. What `settles` begins
@@ -54,6 +56,7 @@ class Setting:
     """
 
     before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     section: Mapping[str, Any] = field(default_factory=dict)
     places: Mapping[str, str] = field(default_factory=dict)
@@ -96,6 +99,7 @@ SETTINGS = {
         },
         section={"agent": {"nodeName": "node1", "enforce": "none"}},
         settles=("numalign-agent pods",),
+        after=("rm manifests/a.yaml", "! numalign-agent pods | grep -q web-node1"),
     ),
     "docs/device-plugins.md": Setting(
         files={"card.yaml": _CARD},

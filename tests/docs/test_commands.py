@@ -9,6 +9,7 @@ import re
 import time
 import tomllib
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,8 @@ def test_a_pages_commands_do_what_it_says(page: Path) -> None:
                 assert done.code == code, (step.line, done.output)
                 if step.shown:
                     check_shown(command, done, scene)
+        for line in setting.after:
+            assert typed(scene, replace(setting, settles=("!",)), Command(line), 0).code == 0
     finally:
         failed = scene.close()
     assert failed == {}
