@@ -8,8 +8,11 @@ from numalign.errors import FieldViolation
 from numalign.kube.names import check_label, check_subdomain
 from numalign.kube.pod_decode import read_pod
 from numalign.kube.pod_json import pod_from_json
+from numalign_agent.manifests.validation.affinity import check_affinity
 from numalign_agent.manifests.validation.containers import check_containers
+from numalign_agent.manifests.validation.dns import check_dns
 from numalign_agent.manifests.validation.metadata import check_metadata
+from numalign_agent.manifests.validation.spread import check_spread
 from numalign_agent.manifests.validation.tolerations import check_tolerations
 from numalign_agent.manifests.validation.volumes import check_volumes
 from numalign_agent.manifests.validation.words import (
@@ -23,7 +26,6 @@ from numalign_agent.manifests.validation.words import (
 Document = dict[str, Any]
 
 _RESTART_POLICIES = ("Always", "OnFailure", "Never")
-_DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _SYSTEMS = ("linux", "windows")
 _PREEMPTION = ("PreemptLowerPriority", "Never")
 
@@ -37,7 +39,9 @@ def pod_problems(document: Document) -> list[FieldViolation]:
         *check_volumes(spec),
         *check_containers(spec, names),
         *_check_spec(spec),
+        *check_affinity(spec),
         *check_tolerations(spec),
+        *check_spread(spec),
     ]
     # What decisions are made on is read by the services' own rules: amounts, and names twice.
     _, deciding = read_pod(pod_from_json(document))
@@ -47,7 +51,7 @@ def pod_problems(document: Document) -> list[FieldViolation]:
 
 def _check_spec(spec: Document) -> Problems:
     yield from check_one_of("spec.restartPolicy", spec["restartPolicy"], _RESTART_POLICIES)
-    yield from check_one_of("spec.dnsPolicy", spec["dnsPolicy"], _DNS_POLICIES)
+    yield from check_dns(spec)
     grace, deadline = "terminationGracePeriodSeconds", "activeDeadlineSeconds"
     yield from check_at_least(f"spec.{grace}", spec.get(grace), 0)
     yield from check_at_least(f"spec.{deadline}", spec.get(deadline), 1)
