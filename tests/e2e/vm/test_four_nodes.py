@@ -119,8 +119,10 @@ def test_a_container_of_the_agent_is_in_a_group_of_its_own(seen: Mapping[str, An
     assert runner["huge"] == "0"
     assert runner["moved"] == [["9", "2"]] * 2
     assert runner["changed"] == [
-        "cpuset.cpus.effective is 0-3 after 9 was written: 9 is not there, or not of the group "
-        "above",
+        (
+            "cpuset.cpus.effective is 0-3 after 9 was written: 9 is not there, or not of the group "
+            "above"
+        ),
         [["9", "2"]] * 2,
     ]
     assert runner["taken out"] == ["process PID was in another group", [["9", "2"]] * 2]
