@@ -13,6 +13,7 @@ import yaml
 from numalign.telemetry.metrics import Kind, MetricSpec
 from numalign.telemetry.own_metrics import all_metrics
 from numalign_agent.metrics import AGENT
+from numalign_agent.node.metrics import NODE
 from numalign_agent.nri.metrics import NRI
 
 DEPLOYED = Path(__file__).parents[2] / "deploy" / "observability"
@@ -27,7 +28,7 @@ ADDED_LABELS = {"instance", "job", "le"}
 
 def specs() -> tuple[MetricSpec, ...]:
     """Every metric of the services and of the agent."""
-    return (*all_metrics(), *AGENT, *NRI)
+    return (*all_metrics(), *AGENT, *NRI, *NODE)
 
 
 def series() -> dict[str, frozenset[str]]:

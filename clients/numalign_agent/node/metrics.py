@@ -12,7 +12,7 @@ TOPOLOGY_WRITES = "numalign_agent_node_topology_writes_total"
 TOPOLOGY_CURRENT = "numalign_agent_node_topology_current"
 API_FAILURES = "numalign_agent_node_api_failures_total"
 
-NODE = (
+ALONE = (
     MetricSpec(
         name=READY,
         kind=Kind.GAUGE,
@@ -37,6 +37,17 @@ NODE = (
         start=(("removed",), ("restored",)),
     ),
     MetricSpec(
+        name=API_FAILURES,
+        kind=Kind.COUNTER,
+        help="Calls to the API server that did not succeed, by what they were for",
+        labels=("purpose",),
+        start=(("taint",), ("topology",)),
+    ),
+)
+"""What is counted in any case."""
+
+TOPOLOGY = (
+    MetricSpec(
         name=TOPOLOGY_WRITES,
         kind=Kind.COUNTER,
         help="How often the node's NodeResourceTopology was written",
@@ -48,12 +59,8 @@ NODE = (
         kind=Kind.GAUGE,
         help="Whether the node's NodeResourceTopology says what the services last told",
     ),
-    MetricSpec(
-        name=API_FAILURES,
-        kind=Kind.COUNTER,
-        help="Calls to the API server that did not succeed, by what they were for",
-        labels=("purpose",),
-        start=(("taint",), ("topology",)),
-    ),
 )
+"""What is counted where the topology is exported: elsewhere 0 would say that it is out of date."""
+
+NODE = (*ALONE, *TOPOLOGY)
 """Everything that it counts."""

@@ -19,7 +19,7 @@ from numalign_agent.api.server import ApiServer, connect
 from numalign_agent.config.loading import Overrides, document_with, load_settings
 from numalign_agent.config.settings import AgentSettings, ApiSettings
 from numalign_agent.node.keeper import NodeKeeper
-from numalign_agent.node.metrics import NODE
+from numalign_agent.node.metrics import ALONE, NODE
 from numalign_agent.node.readiness import Readiness
 from numalign_agent.node.settings import NodeSettings, TopologySettings, node_settings
 from numalign_agent.node.startup_taint import StartUpTaint
@@ -61,8 +61,9 @@ async def _run(
 ) -> None:
     _log.info("starting", service="node", version=version("numalign"), node=agent.node_name)
     async with AsyncExitStack() as stack:
+        specs = ALONE if settings.topology is None else NODE
         metrics = await stack.enter_async_context(
-            Metrics(NODE, enabled=settings.address is not None)
+            Metrics(specs, enabled=settings.address is not None)
         )
         server = await connect(api.kubeconfig, api.context)
         stack.push_async_callback(server.close)
