@@ -56,9 +56,14 @@ def with_deep_lists(markdown: str) -> str:
 def _deepened(lines: list[str]) -> Iterator[str]:
     depth = 0  # how far what belongs to the item is indented; 0 outside of lists
     code = False
+    before = ""
     for line in lines:
         fence = _FENCE.match(line)
-        if not code and (item := _ITEM.match(line)):
+        item = None if code else _ITEM.match(line)
+        if before.strip() and ((item and not depth) or before.startswith("<!--")):
+            yield ""  # a list or table may follow a line at once elsewhere
+        before = line
+        if item:
             depth = item.end()
             yield line
         elif not depth or (line.strip() and not line.startswith(" " * depth)):

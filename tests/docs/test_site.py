@@ -49,9 +49,18 @@ def test_a_dead_link_out_of_the_site_is_an_error(hook: ModuleType) -> None:
         ("1. one\n\n   more\n", "1. one\n\n    more\n"),
         ("1. one\n\n   ```yaml\n   a: 1\n   ```\n\nend\n", "1. one\n\n\n        a: 1\n\n\nend\n"),
         ("- one\n  goes on\n- two\n", "- one\n    goes on\n- two\n"),
+        ("some:\n- one\n- two\n", "some:\n\n- one\n- two\n"),
+        ("<!-- x -->\n| a |\n", "<!-- x -->\n\n| a |\n"),
         ("```yaml\n- a: 1\n  b: 2\n```\n", "```yaml\n- a: 1\n  b: 2\n```\n"),
     ],
-    ids=["a paragraph", "code", "a line that goes on", "a list inside of code"],
+    ids=[
+        "a paragraph",
+        "code in it",
+        "a line that goes on",
+        "a list at once",
+        "a table at once",
+        "code",
+    ],
 )
 def test_lists(hook: ModuleType, markdown: str, read: str) -> None:
     assert hook.with_deep_lists(markdown) == read
