@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import random
+import tarfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,10 @@ from tests.integration.node_document import GPU, document, machine
 from tests.integration.topology_match import fits
 
 from numalign.config.loader import load_settings
+from numalign.config.machine_source import read_machine
 from numalign.config.settings import Service
 from numalign.kube.pod_json import pod_from_json
-from numalign.machine.schema import machine_from_document
+from numalign.model.machine import Machine
 from numalign.process.node import Node
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import topology_pb2 as tm
@@ -31,6 +34,17 @@ from numalign_agent.node.topology.objects import Policy, content
 pytestmark = pytest.mark.timeout(120)
 
 STEPS = 60
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "sysfs"
+SHAPES = (
+    "1s-nps4-smt",
+    "2s-snc4-8numa",
+    "36numa",
+    "asymmetric-distance",
+    "cpuless-node",
+    "memoryless-node",
+    "offline-isolated",
+    "sparse-nodes",
+)
 
 
 def with_pages() -> dict[str, Any]:
@@ -58,10 +72,19 @@ def pod(name: str, amounts: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def any_pod(chance: random.Random, name: str, *, step: int) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Sizes:
+    """What pods ask for: a multiple of `step` CPUs, up to `cpus`; one of these memories, in Mi."""
+
+    step: int = 1
+    cpus: int = 9
+    memories: tuple[int, ...] = (64, 1024, 3000, 8192, 15000, 17000)
+
+
+def any_pod(chance: random.Random, name: str, sizes: Sizes) -> dict[str, Any]:
     amounts = {
-        "cpu": str(step * chance.randint(1, 9 // step)),
-        "memory": f"{chance.choice([64, 1024, 3000, 8192, 15000, 17000])}Mi",
+        "cpu": str(sizes.step * chance.randint(1, sizes.cpus // sizes.step)),
+        "memory": f"{chance.choice(sizes.memories)}Mi",
     }
     if chance.random() < 0.4:
         amounts[GPU] = str(chance.randint(1, 3))
@@ -73,10 +96,10 @@ def any_pod(chance: random.Random, name: str, *, step: int) -> dict[str, Any]:
 class Services:
     """The services of one node, and the topology that they would have exported."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, machine: Machine) -> None:
         self.admission = AdmissionStub(node.channel(Service.ADMISSION))
         self._topology = TopologyManagerStub(node.channel(Service.TOPOLOGY))
-        self._machine = machine_from_document(with_pages())
+        self._machine = machine
 
     async def exported(self) -> dict[str, Any]:
         told = await self.admission.GetNodeResources(ad.GetNodeResourcesRequest())
@@ -101,9 +124,10 @@ async def opened(directory: Path, keys: dict[str, Any]) -> tuple[Node, Services]
     whole = {**document(directory, machine=with_pages()), **keys}
     path = directory / "config.yaml"
     path.write_text(yaml.safe_dump({key: value for key, value in whole.items() if value}))
-    node = await Node.open(load_settings(path, os.environ, is_root=False))
+    settings = load_settings(path, os.environ, is_root=False)
+    node = await Node.open(settings)
     await node.serving()
-    return node, Services(node)
+    return node, Services(node, read_machine(settings.machine).machine)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -111,13 +135,42 @@ async def opened(directory: Path, keys: dict[str, Any]) -> tuple[Node, Services]
 async def test_zones_and_admission_agree(tmp_path: Path, configuration: str, seed: int) -> None:
     chance = random.Random(f"{configuration}-{seed}")
     # Of a core with two threads, one alone is never given out where cores are whole.
-    step = 2 if configuration == "whole-cores" else 1
-    node, services = await opened(tmp_path, CONFIGURATIONS[configuration])
+    sizes = Sizes(step=2 if configuration == "whole-cores" else 1)
+    await agree(tmp_path, CONFIGURATIONS[configuration], chance, sizes)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_they_agree_on_machines_of_every_shape(tmp_path: Path, shape: str) -> None:
+    with tarfile.open(FIXTURES / f"{shape}.tar.gz") as tree:
+        tree.extractall(tmp_path / "root", filter="data")
+    whole = document(
+        tmp_path,
+        machine={"root": str(tmp_path / "root")},
+        devices=[],
+        nodeAllocatableReservation={"memory": "16Mi"},
+    )
+    settings = {
+        "reservedSystemCPUs": "0",
+        "reservedMemory": [{"numaNode": 0, "limits": {"memory": "16Mi"}}],
+        "topologyManagerPolicyOptions": {"max-allowable-numa-nodes": "64"},
+        "numalign": whole["numalign"],
+    }
+    await agree(tmp_path, settings, random.Random(shape), Sizes(1, 5, (1, 20, 100, 200, 300, 2000)))
+
+
+async def agree(
+    directory: Path,
+    keys: dict[str, Any],
+    chance: random.Random,
+    sizes: Sizes,
+) -> None:
+    """Have pods come and go at random; at each step ask the zones and Admission."""
+    node, services = await opened(directory, keys)
     live: list[str] = []
     verdicts = set()
     try:
         for number in range(STEPS):
-            asked = any_pod(chance, f"p{number}", step=step)
+            asked = any_pod(chance, f"p{number}", sizes)
             topology = await services.exported()
             said = fits(topology, asked)
             answer = await services.admit(asked, dry_run=True)
