@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from grpc import StatusCode, aio
@@ -152,7 +152,7 @@ class Agent:
             known.sure = False
         items = [ad.AdmitPodsRequest(admit=known.request) for known in asked]
         answers = self.stub.AdmitPods(iter(items), timeout=self._timeout())
-        async for answer in answers:
+        async for answer in _until_broken(answers):
             known = asked.pop(0)
             uid = known.request.pod.metadata.uid
             if answer.pod_uid != uid:
@@ -224,6 +224,24 @@ class Agent:
     def _timeout(self) -> float:
         # Some calls are given up somewhere in the middle.
         return self.choose.uniform(0.001, 0.008) if self.choose.random() < 0.05 else 10.0
+
+
+async def _until_broken(
+    answers: AsyncIterable[ad.AdmitPodsResponse],
+) -> AsyncIterator[ad.AdmitPodsResponse]:
+    """The answers; a stream that grpc gives up while it writes a request ends in UNAVAILABLE.
+
+    It says so as if the caller had cancelled it.
+    """
+    try:
+        async for answer in answers:
+            yield answer
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        nothing = aio.Metadata()
+        raise aio.AioRpcError(StatusCode.UNAVAILABLE, nothing, nothing, CUT_OFF) from None
 
 
 def _same(known: Known, allocations: Iterable[pb.ContainerAllocation]) -> bool:
