@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grpc.aio import AioRpcError, Channel
 
-from numalign.errors import InvalidInput
+from numalign.document.problems import DocumentError
 from numalign.machine.schema import machine_from_document
 from numalign.model.machine import Machine
 from numalign.rpc.channel import open_channel
@@ -108,7 +108,7 @@ class FactsReader:
         document = json.loads(answer.document)
         try:
             machine = machine_from_document(document["numalign"]["machine"])
-        except (KeyError, InvalidInput) as error:
+        except (KeyError, DocumentError) as error:
             raise NotTold(f"the Topology Manager's machine cannot be read: {error}") from error
         self._machine = generation, machine
         return machine
