@@ -27,7 +27,6 @@ from numalign.v1 import admission_pb2 as ad
 from numalign_agent.nri.admission import NoAnswer
 from numalign_agent.nri.metrics import NRI
 from numalign_agent.nri.ownership import Ownership
-from numalign_agent.nri.ownership import Ownership
 from numalign_agent.nri.plugin import Plugin
 from numalign_agent.nri.pod_specs.port import FirstOf
 from numalign_agent.nri.settings import NriSettings, Updates
