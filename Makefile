@@ -29,7 +29,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint lint-python lint-layers lint-protos lint-text docs e2e e2e-vm fuzz soak crash bench \
+.PHONY: help setup demo test lint lint-python lint-layers lint-protos lint-text docs e2e e2e-deploy e2e-vm fuzz soak crash bench \
 	protos release-protos lock image clean
 
 help: ## List the targets
@@ -68,6 +68,9 @@ docs: $(READY) ## Build the documents as a site in dist/docs; what is wrong with
 
 e2e: $(READY) ## Run real containers, Prometheus, a browser and kubectl; needs root, and gets Debian packages
 	$(Q)$(BIN)/python -m pytest -q -m e2e tests/e2e tests/observability tests/deploy $(ARGS)
+
+e2e-deploy: $(READY) ## Build the image and run it as the manifests say, in real containers; three minutes
+	$(Q)$(BIN)/python -m pytest -q -m e2e tests/e2e/deploy/check_deploy.py $(ARGS)
 
 e2e-vm: $(READY) ## Run real containers in a virtual machine with four NUMA nodes; five minutes
 	$(Q)$(BIN)/python -m pytest -q -m e2e tests/e2e/vm/check_containerd.py $(ARGS)

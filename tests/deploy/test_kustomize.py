@@ -150,7 +150,7 @@ def test_who_reaches_the_api_server_and_control_groups(name: str) -> None:
 def test_rights_name_what_they_are_for(name: str) -> None:
     rules = [rule for role in of_kind(rendered(name), "ClusterRole") for rule in role["rules"]]
 
-    expected = set()
+    expected: set[tuple[str, ...]] = set()
     if name != "base":
         expected |= {("pods", "get"), ("pods/eviction", "create"), ("events", "create")}
         expected |= {("nodes", "get", "patch")}

@@ -63,12 +63,17 @@ class Prometheus:
 
 
 @contextmanager
-def prometheus(directory: Path, target: str) -> Iterator[Prometheus]:
-    """Prometheus with the deployed configuration and rules, but one target and short intervals."""
+def prometheus(directory: Path, *targets: str, rules: Path | None = None) -> Iterator[Prometheus]:
+    """Prometheus with the deployed configuration and rules, but these targets and short intervals.
+
+    `rules` are others in place of the deployed ones.
+    """
     config = yaml.safe_load((DEPLOYED / "prometheus.yaml").read_text())
     config["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
-    config["rule_files"] = [str(DEPLOYED / file) for file in config["rule_files"]]
-    config["scrape_configs"][0]["static_configs"] = [{"targets": [target]}]
+    config["rule_files"] = (
+        [str(DEPLOYED / file) for file in config["rule_files"]] if rules is None else [str(rules)]
+    )
+    config["scrape_configs"][0]["static_configs"] = [{"targets": list(targets)}]
     del config["scrape_configs"][1:]
     directory.mkdir()
     file = directory / "prometheus.yaml"

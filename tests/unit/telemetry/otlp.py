@@ -15,14 +15,14 @@ from opentelemetry.proto.collector.trace.v1 import (
 
 
 class Receiver(trace_service_pb2_grpc.TraceServiceServicer):
-    """Collects spans; `endpoint` is where."""
+    """Collects spans; `endpoint` is where. It listens in the network of who makes it."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str = "127.0.0.1:0") -> None:
         self.requests: list[Any] = []
         self._server = grpc.server(ThreadPoolExecutor(2))
         add: Callable[[Any, Any], None] = trace_service_pb2_grpc.add_TraceServiceServicer_to_server
         add(self, self._server)
-        self.endpoint = f"http://127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        self.endpoint = f"http://127.0.0.1:{self._server.add_insecure_port(address)}"
 
     def Export(self, request: Any, _: Any) -> Any:  # noqa: N802
         self.requests.append(request)
