@@ -95,6 +95,7 @@ class CpuEngine:
         self.allocatable = NO_CPUS if policy.name == "none" else self.all_cpus - rules.reserved
         self._rules = rules
         self._strategies = strategies
+        self._entries = cpu_state.entry_json()
 
     def resources(self) -> tuple[str, ...]:
         """`cpu` under the static policy, nothing under `none`."""
@@ -118,7 +119,9 @@ class CpuEngine:
 
     def encode(self, state: CpuState) -> bytes:
         """Default set, assignments and pod sets as JSON; what can be reused is not kept."""
-        return cpu_state.encode(state, self._rules.policy, pod_sets=self._rules.pod_sets)
+        return cpu_state.encode(
+            state, self._rules.policy, pod_sets=self._rules.pod_sets, entries=self._entries
+        )
 
     def topology_hints(
         self, state: CpuState, pod: Pod, container: Container, sources: Sources

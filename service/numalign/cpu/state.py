@@ -14,6 +14,7 @@ import msgspec
 
 from numalign.model.cpu_set import NO_CPUS, CpuSet
 from numalign.model.ids import PodUid
+from numalign.provider.entry_json import EntryJson
 
 Assignments: TypeAlias = Mapping[PodUid, Mapping[str, CpuSet]]
 
@@ -85,6 +86,15 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"
     pod_entries: dict[PodUid, str] | None = None
 
 
+class _Written(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """A `Checkpoint` whose entries are JSON already."""
+
+    policy_name: str
+    default_cpu_set: str
+    entries: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    pod_entries: dict[PodUid, str] | None = None
+
+
 class CheckpointError(ValueError):
     """The stored bytes are no state."""
 
@@ -93,15 +103,28 @@ _DECODER = msgspec.json.Decoder(Checkpoint)
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 
 
-def encode(state: CpuState, policy: str, *, pod_sets: bool) -> bytes:
+def _encode_entry(containers: Mapping[str, CpuSet]) -> bytes:
+    return _ENCODER.encode({container: str(cpus) for container, cpus in containers.items()})
+
+
+def entry_json() -> EntryJson[Mapping[str, CpuSet]]:
+    """What an engine remembers of the JSON of its assignments."""
+    return EntryJson(_encode_entry, ordered=True)
+
+
+def encode(
+    state: CpuState,
+    policy: str,
+    *,
+    pod_sets: bool,
+    entries: EntryJson[Mapping[str, CpuSet]] | None = None,
+) -> bytes:
     """The durable part of `state`; equal states give equal bytes."""
-    checkpoint = Checkpoint(
+    written = (entries or entry_json()).of(state.assignments)
+    checkpoint = _Written(
         policy_name=policy,
         default_cpu_set=str(state.default),
-        entries={
-            pod: {container: str(cpus) for container, cpus in containers.items()}
-            for pod, containers in state.assignments.items()
-        },
+        entries=written if state.assignments else msgspec.UNSET,
         pod_entries={p: str(cpus) for p, cpus in state.pod_sets.items()} if pod_sets else None,
     )
     return _ENCODER.encode(checkpoint)

@@ -68,6 +68,7 @@ class DeviceEngine:
         strategies: DeviceStrategies,
     ) -> None:
         self._gates = gates
+        self._entries = state_codec.entry_json()
         self._plugins = plugins
         self._strategies = strategies
         self._catalogue = catalogue(inventory, machine.node_ids())
@@ -136,8 +137,8 @@ class DeviceEngine:
     def encode(self, state: DeviceState) -> bytes:
         """The durable part of `state`, as JSON (DEV-44)."""
         if self._strategies.store_lazily:
-            return state_codec.encode(state.written)
-        return state_codec.encode(StoredDevices(state.records, state.served))
+            return state_codec.encode(state.written, self._entries)
+        return state_codec.encode(StoredDevices(state.records, state.served), self._entries)
 
     def topology_hints(
         self, state: DeviceState, pod: Pod, container: Container, sources: Sources

@@ -6,12 +6,17 @@ Separate from the state so that the values know nothing of files. Reading never 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import msgspec
 
-from numalign.device.state import DeviceRecord, StoredDevices
+from numalign.device.state import ContainerRecords, DeviceRecord, StoredDevices
 from numalign.model.ids import PodUid
+from numalign.provider.entry_json import EntryJson
+
+PodRecords = Mapping[str, ContainerRecords]
+"""Records of one pod, by container."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +35,23 @@ class Decoded:
     reports: tuple[str, ...] = ()
 
 
-def encode(stored: StoredDevices) -> bytes:
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The stored form with its records being JSON already."""
+
+    records: msgspec.Raw
+    served: tuple[str, ...]
+
+
+def entry_json() -> EntryJson[PodRecords]:
+    """What an engine remembers of the JSON of its records."""
+    return EntryJson(msgspec.json.encode)
+
+
+def encode(stored: StoredDevices, entries: EntryJson[PodRecords] | None = None) -> bytes:
     """`stored` as JSON."""
-    return msgspec.json.encode(stored)
+    records = (entries or entry_json()).of(stored.records)
+    return msgspec.json.encode(_Written(records, stored.served))
 
 
 def decode(payload: bytes) -> Decoded:

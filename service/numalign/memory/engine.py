@@ -94,6 +94,7 @@ class MemoryEngine:
         self._start = strategies.start
         self._given_back = strategies.given_back
         self._default = default
+        self._entries = states.entry_json()
         self._context = StartContext(
             policy=policy.name,
             pod_entries=self._pod_entries,
@@ -128,7 +129,12 @@ class MemoryEngine:
 
     def encode(self, state: MemoryState) -> bytes:
         """The durable part of `state`, as JSON (MEM-76)."""
-        return states.encode(state, policy=self._policy.name, pod_entries=self._pod_entries)
+        return states.encode(
+            state,
+            policy=self._policy.name,
+            pod_entries=self._pod_entries,
+            entries=self._entries,
+        )
 
     def topology_hints(
         self, state: MemoryState, pod: Pod, container: Container, sources: Sources

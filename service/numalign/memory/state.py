@@ -14,6 +14,7 @@ import msgspec
 from numalign.errors import StateError
 from numalign.memory.machine_state import MachineState, Reusable
 from numalign.model.ids import PodUid
+from numalign.provider.entry_json import EntryJson
 from numalign.provider.values import MemoryBlock
 
 LAYOUT = 1
@@ -72,15 +73,38 @@ _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(StoredMemory)
 
 
-def encode(state: MemoryState, *, policy: str, pod_entries: bool) -> bytes:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Written:
+    """A `StoredMemory` whose containers are JSON already."""
+
+    layout: int
+    policy: str
+    pod_entries: bool
+    machine: MachineState
+    containers: msgspec.Raw
+    pods: PodBlocks
+
+
+def entry_json() -> EntryJson[Mapping[str, Blocks]]:
+    """What an engine remembers of the JSON of its containers."""
+    return EntryJson(_ENCODER.encode)
+
+
+def encode(
+    state: MemoryState,
+    *,
+    policy: str,
+    pod_entries: bool,
+    entries: EntryJson[Mapping[str, Blocks]] | None = None,
+) -> bytes:
     """`state` as JSON."""
     return _ENCODER.encode(
-        StoredMemory(
+        _Written(
             layout=LAYOUT,
             policy=policy,
             pod_entries=pod_entries,
             machine=state.machine,
-            containers=state.containers,
+            containers=(entries or entry_json()).of(state.containers),
             pods=state.pods,
         )
     )
