@@ -99,8 +99,10 @@ async def test_a_granted_resize_is_recorded(tmp_path: Path, mode: str) -> None:
     """ALLOC-9; the pod keeps its place in the list, also over a restart."""
     async with opened(tmp_path, mode=mode) as node:
         await ask(node, pod())
-        watching = node.admission.WatchAssignments(ad.WatchAssignmentsRequest(from_revision=1))
         before = await record(node)
+        watching = node.admission.WatchAssignments(
+            ad.WatchAssignmentsRequest(from_revision=before.revision)
+        )
         answer = await resize(node, pod(container("c", "2", "3Gi")))
         after = await record(node)
         changed = await anext(
