@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from _pytest.mark import ParameterSet
 from tests.deploy.helm import run_helm
 from tests.docs.pages import PAGES, ROOT, Command, File, name_of, steps_of
 from tests.e2e.kubectl import kubectl
@@ -23,13 +24,19 @@ from tests.e2e.kubectl import kubectl
 pytestmark = pytest.mark.e2e
 
 _NOBODY = "http://127.0.0.1:9"  # the port of discard
-_VALUES = {"upgrade": ("upgrade", "--install"), "install": ("install",)}
-LINES = [
-    pytest.param(page, step.line, id=f"{name_of(page)} {step.line}")
-    for page in PAGES
-    for step in steps_of(page)
-    if isinstance(step, Command) and step.program == "kubectl"
-]
+
+
+def lines_of(program: str) -> list[ParameterSet]:
+    """Page and line of every command of a program."""
+    return [
+        pytest.param(page, step.line, id=f"{name_of(page)} {step.line}")
+        for page in PAGES
+        for step in steps_of(page)
+        if isinstance(step, Command) and step.program == program
+    ]
+
+
+LINES = lines_of("kubectl")
 
 
 @pytest.fixture
@@ -96,23 +103,17 @@ def test_what_they_name_is_in_the_manifests(place: Path) -> None:
     assert containers <= {container["name"] for container in template["containers"]}
 
 
-def test_helm_renders_what_is_typed(place: Path) -> None:
+@pytest.mark.parametrize(("page", "line"), lines_of("helm"))
+def test_helm_renders_what_is_typed(page: Path, line: str, place: Path) -> None:
     """An installation or upgrade is rendered instead, with the same arguments."""
-    for page in PAGES:
-        for step in steps_of(page):
-            if not isinstance(step, Command) or step.program != "helm":
-                continue
-            _, verb, *arguments = shlex.split(step.line)
-            if verb not in _VALUES:
-                continue
-            kept = [word for word in arguments if word not in {"--install", "--create-namespace"}]
-            for word in kept:
-                if word.endswith(".yaml") and not (place / "numalign" / word).exists():
-                    (place / "numalign" / word).touch()
-            here = [
-                str(place / "numalign" / word) if word.startswith("deploy/") else word
-                for word in kept
-            ]
-            done = run_helm("template", *here)
+    directory = place / "numalign"
+    for step in steps_of(page):
+        if isinstance(step, File):
+            (directory / step.name).write_text(step.text)
+    program, verb, *arguments = shlex.split(line)
+    kept = [word for word in arguments if word not in {"--install", "--create-namespace"}]
+    here = [str(directory / word) if (directory / word).exists() else word for word in kept]
+    done = run_helm("template", *here)
 
-            assert done.returncode == 0, (step.line, done.stderr)
+    assert (program, verb) in {("helm", verb) for verb in ("install", "upgrade", "template")}
+    assert done.returncode == 0, done.stderr
