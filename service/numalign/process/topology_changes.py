@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from numalign.config.settings import Settings
+from numalign.config.settings import Compatibility, Settings
 from numalign.process.change import Change, InForce, refusals
 from numalign.process.generation import Generation
 from numalign.process.topology_context import TopologyContext, build_decider
@@ -121,11 +121,14 @@ def deciding_parts(
     decider: TopologyDecider, settings: Settings, config_generation: int
 ) -> DecidingParts:
     """What decisions are made with under `settings`."""
+    # What a refused pod leaves behind would be in the way of a trial.
+    leaves = settings.compatibility is Compatibility.KUBELET
     return DecidingParts(
         scope=decider.scope,
         gates=settings.gates,
         explainer=Explainer(decider.policy, decider.numa, decider.scope.name),
         config_generation=config_generation,
+        other_scope=None if leaves else decider.other_scope,
     )
 
 

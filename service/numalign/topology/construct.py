@@ -43,15 +43,20 @@ POLICIES = (
     policy_single_numa_node.NAME,
 )
 SCOPES = (scope_container.NAME, scope_pod.NAME)
+_OTHER = {scope_container.NAME: scope_pod.NAME, scope_pod.NAME: scope_container.NAME}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopologyDecider:
-    """The deciding part of the Topology Manager; `numa` is None under policy `none`."""
+    """The deciding part of the Topology Manager; `numa` is None under policy `none`.
+
+    `other_scope` decides by the same policy in the scope that is not configured, if there is one.
+    """
 
     policy: Policy
     scope: Scope
     numa: NumaInfo | None
+    other_scope: Scope | None = None
 
 
 def build_policy(
@@ -78,7 +83,12 @@ def build_policy(
         )
     numa = numa_info(machine, distances)
     policy = _policy(settings.policy, numa, prefer_closest=options.prefer_closest_numa_nodes)
-    return TopologyDecider(policy=policy, scope=_scope(settings.scope, policy, gates), numa=numa)
+    return TopologyDecider(
+        policy=policy,
+        scope=_scope(settings.scope, policy, gates),
+        numa=numa,
+        other_scope=_scope(_OTHER[settings.scope], policy, gates),
+    )
 
 
 def configuration_faults(

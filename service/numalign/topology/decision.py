@@ -38,7 +38,7 @@ from numalign.topology.provider_handle import ProviderFault, bound
 from numalign.topology.reasons import unexpected_rejection
 from numalign.topology.records import Admitted, Records
 from numalign.topology.registry import ProviderRegistry, all_delivered
-from numalign.topology.remembered import Remembered
+from numalign.topology.remembered import Remembered, Way
 from numalign.topology.scope import Scope, ScopeResult
 from numalign.topology.strategies import TopologyStrategies
 from numalign.v1 import admission_pb2 as ad
@@ -90,12 +90,16 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecidingParts:
-    """What decisions are made with; another one after the configuration changed."""
+    """What decisions are made with; another one after the configuration changed.
+
+    `other_scope` is the one that is not configured: what would have fitted is tried with it.
+    """
 
     scope: Scope
     gates: FeatureGates
     explainer: Explainer
     config_generation: int
+    other_scope: Scope | None = None
 
 
 class Decider:
@@ -115,7 +119,7 @@ class Decider:
     ) -> None:
         """Make it; `claim_nodes` are the nodes that claims can hint at, () without such hints."""
         self.parts = parts
-        self.remembered = Remembered()
+        self.remembered: Remembered[AdmitCall] = Remembered()
         self._records = records
         self._hints = hints
         self._picture = picture
@@ -135,7 +139,7 @@ class Decider:
         try:
             response, result = await self.attempt(call, fanout, resized)
         except BaseException:
-            await carried_through(self._abort(call, fanout, admission_id, hp.LEFTOVERS_DROP))
+            await carried_through(self.abort(call, fanout, admission_id, hp.LEFTOVERS_DROP))
             raise
         if result.admitted and not call.dry_run:
             commit = self._commit(call, fanout, admission_id, result, response, resized)
@@ -229,12 +233,14 @@ class Decider:
             if asked:
                 raise
             text = f"Could not be explained: {error}"
-            self.remembered.keep(call.pod.uid, lambda: pb.Explanation(summary=text))
+            self.remembered.keep(call.pod.uid, Way(lambda: pb.Explanation(summary=text)))
             return
         if asked:
             response.explanation.CopyFrom(way(call.explain))
         if remember:
-            self.remembered.keep(call.pod.uid, partial(way, pb.EXPLAIN_LEVEL_FULL))
+            refused = None if result.admitted else call
+            explaining = partial(way, pb.EXPLAIN_LEVEL_FULL)
+            self.remembered.keep(call.pod.uid, Way(explaining, refused, self._records.revision))
 
     async def _commit(
         self,
@@ -256,7 +262,7 @@ class Decider:
         try:
             await self._records.admit(Admitted(admission_id, call.data, record))
         except BaseException:
-            await self._abort(call, fanout, admission_id, hp.LEFTOVERS_DROP)
+            await self.abort(call, fanout, admission_id, hp.LEFTOVERS_DROP)
             raise
         if not stays:
             self._hints.put(pod.uid, result.affinities)
@@ -279,7 +285,7 @@ class Decider:
     ) -> None:
         stays = not call.dry_run and self._leaves_something(result, resized)
         leftovers = hp.LEFTOVERS_KEEP if stays else hp.LEFTOVERS_DROP
-        await self._abort(call, fanout, admission_id, leftovers)
+        await self.abort(call, fanout, admission_id, leftovers)
         if stays:
             self._hints.put(call.pod.uid, result.affinities)
             self._picture.gone(call.pod.uid)
@@ -300,13 +306,14 @@ class Decider:
             and not result.keeps_nothing
         )
 
-    async def _abort(
+    async def abort(
         self,
         call: AdmitCall,
         fanout: Fanout,
         admission_id: AdmissionId,
         leftovers: hp.Leftovers.ValueType,
     ) -> None:
+        """Have all providers take back what they took."""
         request = hp.AbortRequest(
             admission_id=admission_id, leftovers=leftovers, pod_uid=call.pod.uid
         )

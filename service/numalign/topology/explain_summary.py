@@ -27,6 +27,8 @@ from numalign.topology.policy import Policy
 from numalign.topology.scope import MergeRecord, ScopeResult
 
 _MOST_CONTAINERS_NAMED = 3
+WOULD_FIT = "What would have fitted"
+"""How a sentence about that begins."""
 
 
 def admission(
@@ -54,7 +56,7 @@ def rejection(result: ScopeResult, policy: Policy, scope: str, obstacle: Obstacl
     if scope != policy.name:
         head += f" in {scope} scope"
     subject = f'container "{obstacle.container}"' if obstacle.container else "the pod"
-    would_fit = f"What would have fitted: {obstacle.would_fit}" if obstacle.would_fit else ""
+    would_fit = f"{WOULD_FIT}: {obstacle.would_fit}" if obstacle.would_fit else ""
     holders = [
         holders_words(one.facts)
         for one in obstacle.found

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
@@ -26,12 +26,12 @@ from numalign.topology.container_life import ContainerLife
 from numalign.topology.decision import AdmitCall, Decider, DecidingParts, Decision
 from numalign.topology.group import Group
 from numalign.topology.hint_store import HintStore
+from numalign.topology.other_scope import add_would_fit, fit_under_other_scope
 from numalign.topology.picture import Picture
 from numalign.topology.pod_stream import PodStream
 from numalign.topology.provider_handle import ProviderHandle, bound
 from numalign.topology.records import Admitted, Records
 from numalign.topology.registry import ProviderRegistry, all_delivered
-from numalign.topology.remembered import Remembered
 from numalign.topology.resizing import Resizing
 from numalign.topology.settlement import Settlement
 from numalign.topology.strategies import TopologyStrategies
@@ -150,10 +150,19 @@ class TopologyManager:
         """The stored hint of a container (TM-50)."""
         return self._hints.get(pod_uid, container)
 
-    @property
-    def remembered(self) -> Remembered:
-        """How the last decisions were reached."""
-        return self._decider.remembered
+    async def explain(self, pod_uids: Iterable[PodUid]) -> dict[PodUid, pb.Explanation]:
+        """How the last decisions on these pods were reached, as far as that is remembered."""
+        told = {}
+        for pod_uid, way in self._decider.remembered.tell(pod_uids).items():
+            told[pod_uid] = explanation = way.explaining()
+            # What would have fitted can be told only while nothing has changed, and not at the
+            # cost of who waits.
+            if way.refused is None or self._turnstile.taken:
+                continue
+            async with self._turnstile.turn():
+                if self._records.revision == way.revision:
+                    await self._add_other_scope(explanation, way.refused)
+        return told
 
     async def register(self, handle: ProviderHandle) -> None:
         """Add a third-party provider."""
@@ -244,10 +253,18 @@ class TopologyManager:
         admission_id = self._next_id()
         with log_fields(admission_id=admission_id):
             response, result = await self._decider.decide(call, admission_id)
+        if call.explain >= pb.EXPLAIN_LEVEL_SUMMARY and not result.admitted:
+            await self._add_other_scope(response.explanation, call)
         if known is not None and pending:
             response.resize_pending = True
             response.resources.CopyFrom(known.message.resources)
         return Decision(response=response, result=result, admission_id=admission_id, waited=waited)
+
+    async def _add_other_scope(self, explanation: pb.Explanation, call: AdmitCall) -> None:
+        """Say of a refusal whether the other scope would have taken the pod."""
+        if explanation.obstacles:
+            words = await fit_under_other_scope(self._decider, call, self._next_id())
+            add_would_fit(explanation, words)
 
     async def _resize(self, call: AdmitCall, waited: float) -> Decision:
         self._records.require(call.pod.uid)

@@ -8,33 +8,47 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from numalign.model.ids import PodUid
 from numalign.v1 import types_pb2 as pb
 
 MOST = 256
 
-Explaining = Callable[[], pb.Explanation]
+Call = TypeVar("Call")
 
 
-class Remembered:
+@dataclass(frozen=True, slots=True)
+class Way(Generic[Call]):
+    """How a pod was decided on: what puts it into words, and where it was refused, the call.
+
+    `revision` is that of the record when it was refused.
+    """
+
+    explaining: Callable[[], pb.Explanation]
+    refused: Call | None = None
+    revision: int = 0
+
+
+class Remembered(Generic[Call]):
     """The ways of at most `MOST` pods, the last ones; each is told once."""
 
     def __init__(self) -> None:
-        self._ways: OrderedDict[PodUid, Explaining] = OrderedDict()
+        self._ways: OrderedDict[PodUid, Way[Call]] = OrderedDict()
 
-    def keep(self, pod_uid: PodUid, way: Explaining) -> None:
+    def keep(self, pod_uid: PodUid, way: Way[Call]) -> None:
         """Remember how a pod was decided on; the oldest one is forgotten for it."""
         self._ways.pop(pod_uid, None)
         self._ways[pod_uid] = way
         if len(self._ways) > MOST:
             self._ways.popitem(last=False)
 
-    def tell(self, pod_uids: Iterable[PodUid]) -> dict[PodUid, pb.Explanation]:
-        """The explanations of those of these pods that are remembered."""
+    def tell(self, pod_uids: Iterable[PodUid]) -> dict[PodUid, Way[Call]]:
+        """The ways of those of these pods that are remembered."""
         told = {}
         for pod_uid in pod_uids:
             way = self._ways.pop(pod_uid, None)
             if way is not None:
-                told[pod_uid] = way()
+                told[pod_uid] = way
         return told

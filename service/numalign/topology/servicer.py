@@ -291,7 +291,7 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
         self, request: tm.ExplainAdmissionsRequest, context: Context
     ) -> tm.ExplainAdmissionsResponse:
         """Explains how pods were decided on, after the fact."""
-        told = self._manager.remembered.tell(map(PodUid, request.pod_uids))
+        told = await self._manager.explain(map(PodUid, request.pod_uids))
         return tm.ExplainAdmissionsResponse(
             admissions=[
                 tm.ExplainedAdmission(pod_uid=uid, explanation=explanation)

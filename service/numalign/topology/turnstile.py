@@ -27,6 +27,11 @@ class Turnstile:
         """How many callers wait now."""
         return self._waiting
 
+    @property
+    def taken(self) -> bool:
+        """Whether somebody has the turn, so that another caller would wait."""
+        return self._lock.locked()
+
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
         """Wait for a turn and hold it. Raises QueueFull when too many wait already."""

@@ -108,7 +108,7 @@ def test_none() -> None:
 )
 def test_one_that_does_not_run(status: dict[str, str], why: str) -> None:
     with pytest.raises(Unavailable) as refused:
-        pod_of_node([a_pod("p", **status)], "n", "ns")
+        pod_of_node([a_pod("p") | {"status": status}], "n", "ns")
 
     assert str(refused.value) == (
         f"node n: pod ns/p does not run ({why}): `kubectl describe pod -n ns p` says more"

@@ -1,0 +1,137 @@
+"""Whether a refused pod would fit under the other scope: said in its explanation, and true."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from numalign.kube.core.v1 import core_pb2
+from numalign.kube.pod_json import pod_from_json
+from numalign.process.simulation import Simulated, copy_of, simulate
+from numalign.v1 import types_pb2 as pb
+
+GPU = "example.com/gpu"
+
+
+def configuration(policy: str, scope: str, **section: Any) -> dict[str, Any]:
+    """Two NUMA nodes with eight CPUs and two GPUs each; CPU 0 is the system's."""
+    nodes = [
+        {
+            "id": node,
+            "memory_bytes": 16 << 30,
+            "cores": [
+                {"id": core, "socket_id": node, "threads": [node * 8 + core]} for core in range(8)
+            ],
+        }
+        for node in range(2)
+    ]
+    gpus = [{"id": f"g{i}", "numa_nodes": [i // 2]} for i in range(4)]
+    return {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "topologyManagerPolicy": policy,
+        "topologyManagerScope": scope,
+        "cpuManagerPolicy": "static",
+        "reservedSystemCPUs": "0",
+        "numalign": {
+            "machine": {"numa_nodes": nodes},
+            "devices": [{"resource": GPU, "devices": gpus}],
+            **section,
+        },
+    }
+
+
+def a_pod(name: str, *containers: tuple[int, int]) -> core_pb2.Pod:
+    """A Guaranteed pod; of each container its CPUs and its GPUs."""
+    return pod_from_json(
+        {
+            "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"},
+            "spec": {
+                "containers": [
+                    {"name": f"c{i}", "resources": {"limits": limits, "requests": limits}}
+                    for i, (cpus, gpus) in enumerate(containers)
+                    for limits in [
+                        {"cpu": str(cpus), "memory": "1Mi"} | ({GPU: str(gpus)} if gpus else {})
+                    ]
+                ]
+            },
+        }
+    )
+
+
+async def decided(policy: str, scope: str, *pods: core_pb2.Pod, **section: Any) -> Simulated:
+    """What becomes of the last of these pods."""
+    copy = copy_of(configuration(policy, scope, **section), (), None)
+    outcomes, _ = await simulate(copy, pods, pb.EXPLAIN_LEVEL_SUMMARY)
+    return outcomes[-1]
+
+
+def would_fit(outcome: Simulated) -> str:
+    assert outcome.decision is not None
+    assert outcome.decision.verdict == pb.VERDICT_REJECTED
+    (obstacle,) = outcome.decision.explanation.obstacles
+    if obstacle.would_fit:
+        assert f"What would have fitted: {obstacle.would_fit}." in (
+            outcome.decision.explanation.summary
+        )
+    return obstacle.would_fit
+
+
+async def test_what_one_node_cannot_hold_together_may_fit_one_by_one() -> None:
+    outcome = await decided("single-numa-node", "pod", a_pod("p", (5, 0), (6, 0)))
+
+    assert would_fit(outcome).endswith(
+        '; or scope container would accept {0} for container "c0" and {1} for container "c1"'
+    )
+
+
+async def test_what_does_not_fit_one_by_one_may_fit_together() -> None:
+    """Three GPUs need both nodes, and five CPUs one: together they are preferred on both."""
+    outcome = await decided("restricted", "container", a_pod("p", (5, 3), (5, 0)))
+
+    assert would_fit(outcome).endswith("scope pod would accept {0,1} for all containers")
+
+
+@pytest.mark.parametrize(
+    ("policy", "scope", "pods", "section"),
+    [
+        pytest.param("single-numa-node", "pod", [a_pod("p", (9, 0))], {}, id="one container"),
+        pytest.param(
+            "single-numa-node", "pod", [a_pod("p", (9, 0), (1, 0))], {}, id="nor does the other"
+        ),
+    ],
+)
+async def test_nothing_is_said(
+    policy: str, scope: str, pods: list[core_pb2.Pod], section: dict[str, Any]
+) -> None:
+    assert "scope" not in would_fit(await decided(policy, scope, *pods, **section))
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_it_is_said_if_and_only_if_the_other_scope_takes_the_pod(seed: int) -> None:
+    draw = random.Random(seed)
+    policy = draw.choice(("restricted", "single-numa-node"))
+    scope, other = draw.sample(("pod", "container"), 2)
+    before = a_pod("before", (draw.randint(1, 4), draw.randint(0, 1)))
+    for number in range(6):
+        sizes = [(draw.randint(1, 6), draw.choice((0, 0, 1, 2))) for _ in range(2)]
+        pods = before, a_pod(f"p{number}", *sizes)
+        outcome = await decided(policy, scope, *pods)
+        assert outcome.decision is not None
+        if outcome.decision.verdict != pb.VERDICT_REJECTED:
+            continue
+        elsewhere = (await decided(policy, other, *pods)).decision
+        assert elsewhere is not None
+        said = f"scope {other} would accept" in would_fit(outcome)
+        assert said == (elsewhere.verdict == pb.VERDICT_ADMITTED), sizes
+
+
+async def test_nothing_is_kept_of_the_trial() -> None:
+    """What the other scope would have taken is free for the next pod."""
+    refused, next_pod = a_pod("p", (5, 0), (6, 0)), a_pod("q", (7, 0), (0, 2))
+    outcome = await decided("single-numa-node", "pod", refused, next_pod)
+
+    assert outcome.decision is not None
+    assert outcome.decision.verdict == pb.VERDICT_ADMITTED
