@@ -7,9 +7,10 @@ searched depth first; for a complete choice the least integer is the packing pro
 
 from __future__ import annotations
 
-from numalign.families.covers import Cover, covers_of
+from numalign.families.covers import Cover, covers_of, price_cover
 from numalign.families.distances import Distances
 from numalign.families.found import Found
+from numalign.families.joint_bound import JointBound
 from numalign.families.narrowest import least
 from numalign.families.oracle import Oracle
 from numalign.families.packing import each_node
@@ -18,6 +19,14 @@ from numalign.families.work import OutOfWork
 
 _MOST_EXCHANGES = 40
 """How many exchanges of two nodes are tried to better the first solution."""
+
+_SHORT_SEARCH = 150
+"""Up to so many branches that distance alone does not cut, no other bound pays."""
+
+_REFUSED_TO_LEARN = 8
+"""After so many complete choices without a solution, one more cover is made of the prices."""
+
+_MOST_LESSONS = 12
 
 
 def closest(
@@ -58,6 +67,10 @@ class _Search:
         self._side = side
         self._rest = Rest(side)
         self._covers: list[Cover] = []
+        self._jointly: JointBound | None = None
+        self._asked = 0
+        self._refused = 0
+        self._lessons = 0
         self._distances = distances
         self.is_new = False
         self.proved = True
@@ -159,7 +172,7 @@ class _Search:
         for count in range(min(size, missing), max(0, missing - after) - 1, -1):
             self._oracle.work.vector()
             gone = size - count if side.keeps else count
-            loads = self._loads(depth, gone, taken)
+            loads = self._loads(depth, gone, taken, chosen)
             left = missing - count
             if loads is None or not self._covered(loads, depth + 1, left):
                 continue
@@ -168,10 +181,14 @@ class _Search:
             row = side.between[depth]
             beside = [cost_so_far + count * row[a] for a, cost_so_far in enumerate(near)]
             picked = [*chosen, count]
-            if self._may_be_better(depth + 1, left, total + cost, beside, picked):
+            if self._may_be_better(depth + 1, left, total + cost, beside, picked, loads):
                 self._choose(depth + 1, left, total + cost, beside, loads, picked)
 
-    def _loads(self, depth: int, gone: int, taken: list[float]) -> list[float] | None:
+    def _loads(
+        self, depth: int, gone: int, taken: list[float], chosen: list[int]
+    ) -> list[float] | None:
+        if len(taken) < len(self._covers):
+            taken += [self._taken_by(cover, chosen) for cover in self._covers[len(taken) :]]
         loads = []
         for cover, so_far in zip(self._covers, taken, strict=True):
             more = cover.taken(depth, gone)
@@ -180,6 +197,15 @@ class _Search:
             loads.append(so_far + more)
         return loads
 
+    def _taken_by(self, cover: Cover, chosen: list[int]) -> float:
+        """What a cover that came later than the choices `chosen` makes of them."""
+        side = self._side
+        worth = 0.0
+        for number, count in enumerate(chosen):
+            gone = side.sizes[number] - count if side.keeps else count
+            worth += cover.taken(number, gone) or 0.0
+        return worth
+
     def _covered(self, loads: list[float], depth: int, left: int) -> bool:
         gone = sum(self._side.sizes[depth:]) - left if self._side.keeps else left
         return all(
@@ -187,7 +213,13 @@ class _Search:
         )
 
     def _may_be_better(
-        self, depth: int, left: int, total: int, near: list[int], picked: list[int]
+        self,
+        depth: int,
+        left: int,
+        total: int,
+        near: list[int],
+        picked: list[int],
+        loads: list[float],
     ) -> bool:
         if self._sum is None:
             return True
@@ -196,9 +228,19 @@ class _Search:
             bound += self._rest.by_pairs(depth, left, near)
             if bound <= self._sum:
                 bound = max(bound, total + self._rest.by_tree(depth, left, near))
+            if bound <= self._sum and (joint := self._joint(self._sum)) is not None:
+                bound = max(bound, joint.at(depth, left, total, near, loads))
         if bound != self._sum:
             return bound < self._sum
         return self._least_integer(depth, left, picked) < self.mask
+
+    def _joint(self, aim: int) -> JointBound | None:
+        """The bound on distance and rows, once the search has turned out to be long."""
+        if self._jointly is None:
+            self._asked += 1
+            if self._asked > _SHORT_SEARCH or not self._oracle.work.heuristics:
+                self._jointly = JointBound(self._side, self._covers, aim)
+        return self._jointly
 
     def _least_integer(self, depth: int, left: int, picked: list[int]) -> int:
         """No set that this branch leads to is a smaller integer."""
@@ -225,6 +267,18 @@ class _Search:
         if found is not None:
             self.proved = self.proved and found.proved
             self.consider(found.mask)
+        else:
+            self._learn()
+
+    def _learn(self) -> None:
+        """Let the prices that choices were refused at last cut others off earlier."""
+        self._refused += 1
+        prices = self._oracle.prices
+        every = _REFUSED_TO_LEARN if self._oracle.work.heuristics else 1
+        if prices is None or self._refused % every or self._lessons >= _MOST_LESSONS:
+            return
+        self._lessons += 1
+        self._covers.append(price_cover(self._oracle.packing, self._side.classes, prices))
 
 
 def _lowest(mask: int, count: int) -> int:

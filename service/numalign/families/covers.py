@@ -24,7 +24,7 @@ class Cover:
         worth: Callable[[int], float],
         limit: float,
     ) -> None:
-        self._limit = limit
+        self.limit = limit
         by_class = [
             sorted([worth(node) for node in each_node(members & removable)]) for members in classes
         ]
@@ -44,7 +44,7 @@ class Cover:
     def allows(self, so_far: float, depth: int, count: int) -> bool:
         """Whether `count` more nodes of the classes from `depth` on may be taken as well."""
         rest = self._from[depth]
-        return count < len(rest) and so_far + rest[count] <= self._limit
+        return count < len(rest) and so_far + rest[count] <= self.limit
 
 
 def covers_of(packing: Packing, classes: Sequence[int], prices: Prices | None) -> list[Cover]:
@@ -54,11 +54,17 @@ def covers_of(packing: Packing, classes: Sequence[int], prices: Prices | None) -
     if len(packing.bins) == 1:
         covers = [_row_cover(packing, classes, row) for row in packing.bins[0].rows]
     if prices is not None:
-        costs, limit = dict(prices.costs), prices.total * (1 + MARGIN)
-        covers.append(Cover(classes, removable, lambda node: costs.get(node, 0.0), limit))
+        covers.append(price_cover(packing, classes, prices))
     if not covers:
         covers = [Cover(classes, removable, _nothing, 0)]
     return covers
+
+
+def price_cover(packing: Packing, classes: Sequence[int], prices: Prices) -> Cover:
+    """The test that the prices give as they are now."""
+    costs, limit = dict(prices.costs), prices.total * (1 + MARGIN)
+    removable = packing.free | packing.open
+    return Cover(classes, removable, lambda node: costs.get(node, 0.0), limit)
 
 
 def _row_cover(packing: Packing, classes: Sequence[int], row: Loss) -> Cover:

@@ -9,9 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
 
 from numalign.families.distances import Distances
 from numalign.families.packing import each_node
+
+Join: TypeAlias = tuple[int, int, int]
+"""Two parts of classes become the first of them; the step is what pairs across them cost."""
+
+_Cost = TypeVar("_Cost", int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,32 +161,41 @@ class Rest:
         return total
 
 
-def _tree_costs(side: Side, depth: int) -> list[int]:
-    """The least cost of 0, 1, 2 ... nodes from `depth` on, pairs as far apart as in the tree."""
+def nearest_tree(side: Side, depth: int) -> list[Join]:
+    """How the classes from `depth` on come together, nearest first; each is named by its first."""
     numbers = range(depth, len(side.sizes))
-    costs = {
-        a: [k * side.own[a] + k * (k - 1) // 2 * side.within[a] for k in range(side.sizes[a] + 1)]
-        for a in numbers
-    }
     group = {a: a for a in numbers}
-    steps = sorted((side.between[a][b], a, b) for a in numbers for b in numbers if a < b)
-    for step, a, b in steps:
+    joins: list[Join] = []
+    for step, a, b in sorted((side.between[a][b], a, b) for a in numbers for b in numbers if a < b):
         first, second = group[a], group[b]
         if first == second:
             continue
-        costs[first] = _joined(costs[first], costs.pop(second), step, side.pick)
+        joins.append((step, first, second))
         for member, of in group.items():
             if of == second:
                 group[member] = first
-    (whole,) = costs.values()
-    return whole
+    return joins
 
 
-def _joined(left: list[int], right: list[int], step: int, most: int) -> list[int]:
-    joined: list[int] = []
+def joined(left: Sequence[_Cost], right: Sequence[_Cost], step: int, most: int) -> list[_Cost]:
+    """The least cost of 0, 1, 2 ... nodes of two parts, pairs across which cost `step`."""
+    both: list[_Cost] = []
     for count in range(min(len(left) + len(right) - 2, most) + 1):
         low, high = max(0, count - len(right) + 1), min(count, len(left) - 1)
-        joined.append(
+        both.append(
             min([left[i] + right[count - i] + step * i * (count - i) for i in range(low, high + 1)])
         )
-    return joined
+    return both
+
+
+def _tree_costs(side: Side, depth: int) -> list[int]:
+    """The least cost of 0, 1, 2 ... nodes from `depth` on, pairs as far apart as in the tree."""
+    costs = {
+        a: [k * side.own[a] + k * (k - 1) // 2 * side.within[a] for k in range(side.sizes[a] + 1)]
+        for a in range(depth, len(side.sizes))
+    }
+    last = depth
+    for step, first, second in nearest_tree(side, depth):
+        costs[first] = joined(costs[first], costs.pop(second), step, side.pick)
+        last = first
+    return costs[last]

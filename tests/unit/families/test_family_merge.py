@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from functools import partial
 from random import Random
+from typing import Any
 
 import pytest
 from tests.unit.families.family_world import OUTSIDE, World, info, world
@@ -23,6 +24,7 @@ from numalign.families import (
     twins,
 )
 from numalign.families.expand import expand
+from numalign.families.joint_bound import JointBound
 from numalign.families.questions import Choice
 from numalign.families.twins import Rest
 from numalign.families.work import Work
@@ -271,7 +273,7 @@ def _always(*_: object, **__: object) -> bool:
 
 
 def _below_limit(self: covers.Cover, so_far: float, *_: int) -> bool:
-    return so_far < self._limit
+    return so_far < self.limit
 
 
 def _dearer_bound(self: Rest, depth: int, count: int, near: list[int]) -> int:
@@ -285,6 +287,16 @@ def _wide_tree(side: twins.Side, depth: int) -> list[int]:
     return [cost + (count > 1) * widest for count, cost in enumerate(costs)]
 
 
+def _dearer_jointly(self: JointBound, *given: Any) -> int:
+    return _jointly(self, *given) + 1
+
+
+def _all_worth(self: object, cover: covers.Cover, chosen: list[int]) -> float:
+    """As if everything had been taken already."""
+    return cover.limit
+
+
+_jointly = JointBound.at
 _pairs = Rest.by_pairs
 _tree = twins._tree_costs
 _settle = prices.Prices.settle
@@ -302,6 +314,8 @@ def _strict(self: prices.Prices, choice: Choice, work: object) -> object:
         pytest.param(narrowest._Descent, "_is_dearer", _always, id="dominance-always-true"),
         pytest.param(Rest, "by_pairs", _dearer_bound, id="pairs-too-dear"),
         pytest.param(twins, "_tree_costs", _wide_tree, id="tree-of-the-widest-step"),
+        pytest.param(JointBound, "at", _dearer_jointly, id="joint-bound-off-by-one"),
+        pytest.param(closest._Search, "_taken_by", _all_worth, id="late-covers-too-full"),
         pytest.param(prices.Prices, "settle", _strict, id="price-bound-too-strict"),
         pytest.param(
             covers.Cover,
