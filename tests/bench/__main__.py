@@ -66,8 +66,10 @@ def main() -> int:
     Console(width=_WIDTH).print(table(rows))
     where = surroundings(options.directory or Path(tempfile.gettempdir()))
     if options.json is not None:
-        curves = curves_of([run for runs in measured.values() for run in runs])
-        options.json.write_text(json.dumps(document(rows, curves, where), indent=2) + "\n")
+        curves = {part: curves_of(runs) for part, runs in measured.items()}
+        before = json.loads(options.json.read_text()) if options.json.exists() else None
+        written = document(rows, curves, where, before)
+        options.json.write_text(json.dumps(written, indent=1) + "\n")
     if options.write_baseline is not None:
         write_baseline(options.write_baseline, entries_of(rows), set(measured), where)
     if entries is not None:
@@ -118,7 +120,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--samples", type=int, default=400, help="admissions to time")
     parser.add_argument("--warm-up", type=int, default=100, help="admissions before those")
     parser.add_argument("--repeat", type=int, default=1, help="runs of every part")
-    parser.add_argument("--json", type=Path, help="also write everything to this file")
+    parser.add_argument("--json", type=Path, help="put these parts into this file as well")
     parser.add_argument("--directory", type=Path, help="where state files go; short")
     parser.add_argument(
         "--against", type=Path, help="end with 1 if a ratio is worse than in this baseline"

@@ -18,6 +18,7 @@ from typing import Any
 from tests.bench.family_bench import LIMITS
 from tests.bench.growth_bench import LEVELS
 from tests.bench.line_chart import Axis, Line, decades, line_chart
+from tests.bench.parts import PARTS
 from tests.bench.times import PERCENTS
 
 _TABLE = re.compile(r"(?<=<!-- measured -->\n).*?(?=<!-- end of measured -->)", re.DOTALL)
@@ -40,7 +41,9 @@ def main(measured: Path, page: Path) -> None:
 def _lines(document: Mapping[str, Any]) -> list[str]:
     machine = ", ".join(f"{name}: {value}" for name, value in document["machine"].items())
     heads = ("", "measured", "floor", "ratio", "least to largest run", "target", "")
-    rows = [_cells(row) for row in document["rows"]]
+    order = list(PARTS)
+    known = sorted(document["rows"], key=lambda row: order.index(row["part"]))
+    rows = [_cells(row) for row in known]
     return [
         f"{machine[0].upper()}{machine[1:]}.",
         "",

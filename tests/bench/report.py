@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.table import Table
 from tests.bench.figures import Curve, Of
@@ -27,17 +28,37 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def document(
-    rows: Sequence[Row], curves: Sequence[Curve], surroundings: Mapping[str, str]
+    rows: Sequence[Row],
+    curves: Mapping[str, Sequence[Curve]],
+    surroundings: Mapping[str, str],
+    before: Mapping[str, Any] | None = None,
 ) -> dict[str, object]:
-    """Everything that was measured."""
-    return {
-        "machine": dict(surroundings),
+    """Everything that was measured; `curves` by part.
+
+    What `before`, such a document, says of other parts stays in its place.
+    """
+    made = {
         "rows": [_row(row) for row in rows],
-        "curves": [
-            {"plot": curve.plot, "name": curve.name, "points": [list(p) for p in curve.points]}
-            for curve in curves
-        ],
+        "curves": [_curve(part, curve) for part, drawn in curves.items() for curve in drawn],
     }
+    for kind, entries in made.items():
+        kept = () if before is None else before[kind]
+        entries += [entry for entry in kept if entry["part"] not in curves]
+    return {"machine": dict(surroundings), **made}
+
+
+def _curve(part: str, curve: Curve) -> dict[str, object]:
+    return {
+        "part": part,
+        "plot": curve.plot,
+        "name": curve.name,
+        "points": [[x, _rounded(y)] for x, y in curve.points],
+    }
+
+
+def _rounded(number: float | None) -> float | None:
+    """Four digits, which is more than runs agree on."""
+    return None if number is None else float(f"{number:.4g}")
 
 
 def _row(row: Row) -> dict[str, object]:
@@ -46,13 +67,13 @@ def _row(row: Row) -> dict[str, object]:
         "part": row.part,
         "name": row.name,
         "unit": row.unit,
-        "value": row.value,
-        "floor": row.floor,
-        "ratio": row.ratio,
+        "value": _rounded(row.value),
+        "floor": _rounded(row.floor),
+        "ratio": _rounded(row.ratio),
         "runs": len(row.runs),
         "of": row.shown.value,
-        "least": least,
-        "largest": largest,
+        "least": _rounded(least),
+        "largest": _rounded(largest),
         "target": None if row.target is None else str(row.target),
         "reached": row.reached,
     }
