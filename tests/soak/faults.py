@@ -46,6 +46,13 @@ async def two_killed(world: SoakWorld, choose: random.Random) -> None:
     )
 
 
+async def plugin_killed(world: SoakWorld, choose: random.Random) -> None:
+    """The device plugin dies by SIGKILL and is started again."""
+    world.plugin.kill()
+    await asyncio.sleep(choose.uniform(0.0, 1.0))
+    world.plugin.start()
+
+
 async def other_uptime(world: SoakWorld, choose: random.Random) -> None:
     """A process dies, and its next one finds the clocks that only go forward far ahead.
 
@@ -148,6 +155,7 @@ KILLS: dict[str, Fault] = {
     "other uptime": other_uptime,
 }
 OTHERS: dict[str, Fault] = {
+    "plugin killed": plugin_killed,
     "paused": paused,
     "slow": slow,
     "disk full": disk_full,

@@ -22,10 +22,11 @@ from typing import Any
 import yaml
 from tests.integration.books import own_faults
 from tests.integration.dra_world import Place
-from tests.integration.node_document import GPU, document
+from tests.integration.node_document import document
 from tests.integration.plugin_world import end
 from tests.integration.world import World
 from tests.soak.claim_caller import ClaimCaller
+from tests.soak.plugin import SoakPlugin, plugins_section
 from tests.soak.soak_agent import SoakAgent
 from tests.soak.wall_clock import wall_clock
 
@@ -45,7 +46,7 @@ HEARING_SECONDS = 5.0
 
 
 class SoakWorld(World):
-    """All services, and agents of two owners that load them, and pods with claims.
+    """All services, agents of two owners that load them, pods with claims, and a device plugin.
 
     `disk` is the small file system that state is on; None where none could be mounted.
     `wall_clock` is that of the services; None where it cannot be made to jump.
@@ -65,8 +66,10 @@ class SoakWorld(World):
             for owner in OWNERS
             for number in range(AGENTS_EACH)
         ]
+        self.plugin = SoakPlugin(directory)
         self.claims = ClaimCaller(self.admission, Place(directory), random.Random(f"{seed}-claims"))
         self.agents = [*self.soakers]
+        self.missing: list[str] = []
 
     @property
     def processes(self) -> tuple[str, ...]:
@@ -77,12 +80,19 @@ class SoakWorld(World):
         """Start everything."""
         await super().start()
         self.claims.begin()
+        self.plugin.begin()
 
     async def close(self) -> None:
         """End everything that was started here."""
         await super().close()
         for process in self.claims.files.processes:
             end(process, signal.SIGKILL)
+        self.plugin.close()
+
+    async def ready(self) -> None:
+        """As of any node; and the plugin is back."""
+        await super().ready()
+        self.missing = await self.plugin.check(self._providers[PROVIDERS.index("device")])
 
     def pid(self, process: str) -> int:
         """The pid of a running process."""
@@ -126,7 +136,7 @@ class SoakWorld(World):
         await self.claims.settle()
         faults = await super().judge() + await self._unheard()
         listing = await self.admission.ListAdmissions(ad.ListAdmissionsRequest(), timeout=5)
-        return faults + self.claims.check(listing)
+        return faults + self.claims.check(listing) + self.missing
 
     async def _unheard(self) -> list[str]:
         """What those who watch are told of shared CPUs and is not so, after a moment."""
@@ -173,13 +183,13 @@ def claims_section(directory: Path) -> dict[str, Any]:
 
 def _roomy(directory: Path) -> dict[str, Any]:
     """The configuration of a node that has room for most of what is asked, not for all."""
-    devices = [{"id": f"g{number}", "numa_nodes": [number % 2]} for number in range(12)]
     found = document(
         directory,
         machine=machine(2, 14),
-        devices=[{"resource": GPU, "devices": devices}],
+        devicePlugins=plugins_section(directory),
         dra=claims_section(directory),
     )
+    del found["numalign"]["devices"]
     found["reservedSystemCPUs"] = "0"
     return found
 
