@@ -16,6 +16,7 @@ from numalign.cli.tables.allocation import cpus_cell, devices_cell, memory_cell
 from numalign.cli.tables.amounts import amount_text
 from numalign.cli.tables.explanation import with_names
 from numalign.cli.tables.ownership import FREE, RESERVED, SHARED, Ownership, ownership_of
+from numalign.model.machine import Machine
 from numalign.v1 import decisions_pb2 as dc
 from numalign.v1 import types_pb2 as pb
 
@@ -37,6 +38,7 @@ def report_page(node: NodeSnapshot, problems: Sequence[str] = ()) -> str:
         element("h2", "Machine"),
         element("div", machine_svg(node.machine, node.books), class_="map"),
         _legend(owners),
+        _distances(node.machine),
         element("h2", "Fragmentation"),
         _fragmentation(node),
         element("h2", "Pods"),
@@ -108,6 +110,19 @@ def _legend(owners: Ownership) -> Markup:
         ),
         class_="legend",
     )
+
+
+def _distances(machine: Machine) -> Markup:
+    """The matrix as the kernel tells it, folded; nothing where no node reports any."""
+    if not any(node.distances for node in machine.numa_nodes):
+        return joined()
+    ids = machine.node_ids()
+    rows = [
+        (f"node {node.id}", *map(str, node.distances or [""] * len(ids)))
+        for node in machine.numa_nodes
+    ]
+    summary = element("summary", "Distances between NUMA nodes")
+    return element("details", summary, _table(("from, to", *map(str, ids)), rows))
 
 
 def _fragmentation(node: NodeSnapshot) -> Markup:

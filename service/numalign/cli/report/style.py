@@ -29,7 +29,7 @@ h2 { font-size: 19px; margin: 32px 0 10px; }
   margin: 0; }
 .facts dt { color: var(--dim); font-size: 12px; } .facts dd { margin: 0; overflow-wrap: anywhere; }
 .problems { color: var(--warn); } .dim { color: var(--dim); }
-.map svg { width: 100%; height: auto; display: block; }
+.map { overflow-x: auto; } .map svg { width: 100%; min-width: 920px; height: auto; display: block; }
 svg text { fill: var(--text); font: 12px system-ui, "DejaVu Sans", sans-serif; }
 svg .title { font-size: 14px; font-weight: 600; } svg .label { fill: var(--dim); }
 svg .cell { text-anchor: middle; font-size: 11px; } svg .mark { text-anchor: middle;
@@ -49,9 +49,12 @@ svg .owner ~ text { fill: #1c2330; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; }
 th, td { text-align: left; padding: 5px 14px 5px 0; border-bottom: 1px solid var(--line);
-  vertical-align: top; } td { white-space: pre-line; } th { color: var(--dim); font-weight: 500; }
+  vertical-align: top; } td { white-space: pre-line; } th { color: var(--dim); font-weight: 500;
+  white-space: nowrap; }
 details { border-bottom: 1px solid var(--line); padding: 8px 0; }
 summary { cursor: pointer; overflow-wrap: anywhere; }
+@media (max-width: 600px) { main { padding: 16px; }
+  .facts { grid-template-columns: 1fr 1fr; } .legend { flex-direction: column; } }
 """
     + "\n".join(
         f".o{i} {{ fill: {colour}; background: {colour}; }}" for i, colour in enumerate(_OWNERS)

@@ -129,3 +129,24 @@ def test_a_page_of_no_snapshot(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["report", "--snapshot", "/nonexistent", "-o", "-"])
     assert result.exit_code == 1
     assert "/nonexistent: No such file" in result.stderr
+
+
+def test_distances_are_shown_where_nodes_report_them() -> None:
+    described = machine(2)
+    for at, of in enumerate(described["numa_nodes"]):
+        of["distances"] = [10, 21] if at == 0 else [21, 10]
+
+    def rows(page: str) -> list[list[str]]:
+        (fold,) = (
+            found
+            for found in parsed(page).iter("details")
+            if (found.findtext("summary") or "").startswith("Distances")
+        )
+        return [[cell.text or "" for cell in row] for row in fold.iter("tr")]
+
+    assert rows(report_page(node(described))) == [
+        ["from, to", "0", "1"],
+        ["node 0", "10", "21"],
+        ["node 1", "21", "10"],
+    ]
+    assert "Distances" not in report_page(node())
