@@ -1,6 +1,6 @@
 """Each service's name in gRPC health.
 
-Written out, since their own code is slow to import: whoever only asks how they are needs none of it.
+Written out, since their own code is slow to import, and whoever asks how they are needs none of it.
 """
 
 from __future__ import annotations
