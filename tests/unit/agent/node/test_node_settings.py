@@ -81,7 +81,7 @@ def test_a_plugin_that_is_configured_is_waited_for(address: str, page: str) -> N
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        pytest.param(document({"adress": "x"}), "node.adress: unknown key", id="key"),
+        pytest.param(document({"place": "x"}), "node.place: unknown key", id="key"),
         pytest.param(
             document({"taint": {"remove": False, "restoreAfter": "5m"}}),
             "node.taint.restoreAfter: goes with remove: true only",
