@@ -86,12 +86,13 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"
     pod_entries: dict[PodUid, str] | None = None
 
 
-class _Written(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+class _Written(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=True):
     """A `Checkpoint` whose entries are JSON already."""
 
     policy_name: str
-    default_cpu_set: str
+    # First what grows, and behind it what every admission changes: so what one changes is short.
     entries: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    default_cpu_set: str
     pod_entries: dict[PodUid, str] | None = None
 
 
@@ -109,7 +110,7 @@ def _encode_entry(containers: Mapping[str, CpuSet]) -> bytes:
 
 def entry_json() -> EntryJson[Mapping[str, CpuSet]]:
     """What an engine remembers of the JSON of its assignments."""
-    return EntryJson(_encode_entry, ordered=True)
+    return EntryJson(_encode_entry)
 
 
 def encode(
@@ -119,7 +120,7 @@ def encode(
     pod_sets: bool,
     entries: EntryJson[Mapping[str, CpuSet]] | None = None,
 ) -> bytes:
-    """The durable part of `state`; equal states give equal bytes."""
+    """The durable part of `state`, its entries in the order of the pods."""
     written = (entries or entry_json()).of(state.assignments)
     checkpoint = _Written(
         policy_name=policy,

@@ -80,9 +80,10 @@ class _Written:
     layout: int
     policy: str
     pod_entries: bool
-    machine: MachineState
+    # First what grows, and behind it what every admission changes: so what one changes is short.
     containers: msgspec.Raw
     pods: PodBlocks
+    machine: MachineState
 
 
 def entry_json() -> EntryJson[Mapping[str, Blocks]]:

@@ -48,6 +48,20 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX containers_by_pod ON containers(pod_uid)",
         "CREATE TABLE counters(name TEXT NOT NULL PRIMARY KEY, value INTEGER NOT NULL) STRICT",
     ),
+    (
+        # What a payload is now is its snapshot with its changes applied, in order of sequence.
+        (
+            "CREATE TABLE changes("
+            " sequence INTEGER PRIMARY KEY,"
+            " provider TEXT NOT NULL,"
+            " token INTEGER NOT NULL,"
+            " front INTEGER NOT NULL,"
+            " back INTEGER NOT NULL,"
+            " middle BLOB NOT NULL) STRICT"
+        ),
+        # The way back is to drop this change and those behind it; NULL: `before` is the way back.
+        "ALTER TABLE prepared ADD COLUMN change INTEGER",
+    ),
 )
 """Statements that lead from schema version i to i + 1, in order; never edited, only added to."""
 

@@ -300,8 +300,8 @@ def test_encoding_is_stable_and_leaves_out_what_can_be_reused() -> None:
     encoded = by.encode(state)
 
     assert encoded == (
-        b'{"policyName":"static","defaultCpuSet":"0,2-4,6-7",'
-        b'"entries":{"p":{"a":"","b":"1"},"q":{"a":"5"}}}'
+        b'{"policyName":"static","entries":{"q":{"a":"5"},"p":{"a":"","b":"1"}},'
+        b'"defaultCpuSet":"0,2-4,6-7"}'
     )
     assert by.start(encoded).state == state
     assert state.cpus_of(PodUid("p"), "a") == by.start(encoded).state.assignment(PodUid("p"), "a")
