@@ -154,6 +154,7 @@ async def test_a_caller_that_waits_for_each_answer_gets_it_at_once(tmp_path: Pat
         for uid in ("a", "b", "c"):
             await call.write(ad.AdmitPodsRequest(admit=ad.AdmitRequest(pod=small(uid))))
             answer = await asyncio.wait_for(call.read(), 5)
+            assert isinstance(answer, ad.AdmitPodsResponse)
             assert answer.decision.verdict == ADMITTED
         await call.done_writing()
         assert await call.read() is aio.EOF
@@ -209,7 +210,8 @@ async def test_a_caller_that_hangs_up_leaves_whole_pods_or_none(tmp_path: Path) 
             call = node.admission.AdmitPods(
                 iter([ad.AdmitPodsRequest(admit=ad.AdmitRequest(pod=each)) for each in pods])
             )
-            told = [await call.read() for _ in range(heard)]
+            answers = aiter(call)
+            told = [await anext(answers) for _ in range(heard)]
             call.cancel()
             await node.settled()
 

@@ -40,11 +40,12 @@ async def test_pods_of_a_group_see_each_other_and_are_in_no_answer_before_they_a
         await take(ledger, "a")
         await take(ledger, "b")
 
-        assert ledger.state == ()
+        before = ledger.state
         assert ledger.basis(GROUP) == ("a", "b")
 
         await ledger.prepare(GROUP)
 
+        assert before == ()
         assert ledger.state == ("a", "b")
         assert not ledger.settled
 
