@@ -112,4 +112,5 @@ class PublishedTopology:
                 raise NoTopologyKind(NO_TOPOLOGY_KIND) from error
             raise
         self._writes.labels("created").inc()
+        _log.info("made the node's NodeResourceTopology", node=self._node_name)
         return answer
