@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         UnsupportedRequest,
         Violation,
     )
+    from numalign_client.journal import History, PastDecision
     from numalign_client.objects import NodeLike, PodLike
     from numalign_client.pacing import Retry
     from numalign_client.resource_status import allocated_resources_status
@@ -85,12 +86,14 @@ __all__ = [
     "DeviceNode",
     "Existing",
     "Explain",
+    "History",
     "HistoryGone",
     "InvalidRequest",
     "MemoryBlock",
     "Mount",
     "NodeLike",
     "NotAdmitted",
+    "PastDecision",
     "Pod",
     "PodAllocation",
     "PodLike",
@@ -124,6 +127,7 @@ _MODULES = {
         "InvalidRequest", "NotAdmitted", "PreconditionFailed", "QueueFull", "ServiceUnavailable",
         "UnsupportedRequest", "Violation",
     ),
+    "journal": ("History", "PastDecision"),
     "objects": ("NodeLike", "PodLike"),
     "pacing": ("Retry",),
     "resource_status": ("allocated_resources_status",),

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from grpc import StatusCode
 
 from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import decisions_pb2 as dc
 from numalign.v1 import types_pb2 as pb
 from numalign_client.errors import AdmissionError
 from numalign_client.objects import GivenPod
@@ -47,23 +48,17 @@ _VERDICTS = {
 
 def decision(message: ad.AdmitResponse, pod: GivenPod, *more_warnings: str) -> Decision:
     """The decision on `pod`. Raises AdmissionError for a verdict that is none known here."""
-    verdict = _VERDICTS.get(message.verdict)
-    if verdict is None:
-        raise AdmissionError(
-            StatusCode.INTERNAL,
-            f"the answer has a verdict that this client does not know: {message.verdict}",
-        )
     return Decision(
-        verdict=verdict,
+        verdict=verdict_of(message.verdict),
         pod_uid=pod.uid,
         uid_invented=pod.uid_invented,
         handler=message.handler,
         reason=message.reason,
         message=message.message,
         handler_reason=message.handler_reason,
-        retry_after=_seconds(message),
-        allocations=_allocations(message.allocations),
-        pod_allocation=_pod_allocation(message),
+        retry_after=seconds_of(message),
+        allocations=allocations_of(message.allocations),
+        pod_allocation=pod_allocation_of(message),
         resources=_resources(message),
         victims=tuple(Victim(v.pod_uid, v.namespace, v.name) for v in message.victims),
         warnings=(*message.warnings, *more_warnings),
@@ -122,6 +117,17 @@ def assignment_event(message: ad.WatchAssignmentsResponse) -> AssignmentEvent | 
     return None
 
 
+def verdict_of(value: pb.Verdict.ValueType) -> Verdict:
+    """The verdict. Raises AdmissionError for one that is none known here."""
+    verdict = _VERDICTS.get(value)
+    if verdict is None:
+        raise AdmissionError(
+            StatusCode.INTERNAL,
+            f"the answer has a verdict that this client does not know: {value}",
+        )
+    return verdict
+
+
 def _unhealthy(devices: Iterable[pb.UnhealthyDevice]) -> tuple[UnhealthyDevice, ...]:
     return tuple(
         UnhealthyDevice(
@@ -135,7 +141,8 @@ def _unhealthy(devices: Iterable[pb.UnhealthyDevice]) -> tuple[UnhealthyDevice, 
     )
 
 
-def _seconds(message: ad.AdmitResponse) -> float | None:
+def seconds_of(message: ad.AdmitResponse | dc.DecisionRecord) -> float | None:
+    """Seconds after which to ask again; None where that is not said."""
     if not message.HasField("retry_after"):
         return None
     return message.retry_after.seconds + message.retry_after.nanos / 1e9
@@ -149,8 +156,8 @@ def _admitted_pod(record: pb.AdmissionRecord) -> AdmittedPod:
         owner=record.owner,
         revision=record.revision,
         qos_class=record.qos_class,
-        allocations=_allocations(record.allocations),
-        pod_allocation=_pod_allocation(record),
+        allocations=allocations_of(record.allocations),
+        pod_allocation=pod_allocation_of(record),
         resources=_resources(record),
         containers=tuple(container.name for container in record.containers),
         config_generation=record.config_generation,
@@ -158,7 +165,10 @@ def _admitted_pod(record: pb.AdmissionRecord) -> AdmittedPod:
     )
 
 
-def _allocations(messages: Iterable[pb.ContainerAllocation]) -> tuple[ContainerAllocation, ...]:
+def allocations_of(
+    messages: Iterable[pb.ContainerAllocation],
+) -> tuple[ContainerAllocation, ...]:
+    """What containers were given."""
     return tuple(map(_allocation, messages))
 
 
@@ -191,7 +201,10 @@ def _memory(blocks: Iterable[pb.MemoryBlock]) -> tuple[MemoryBlock, ...]:
     return tuple(MemoryBlock(tuple(b.numa_nodes), b.resource, b.size) for b in blocks)
 
 
-def _pod_allocation(message: ad.AdmitResponse | pb.AdmissionRecord) -> PodAllocation | None:
+def pod_allocation_of(
+    message: ad.AdmitResponse | pb.AdmissionRecord | dc.DecisionRecord,
+) -> PodAllocation | None:
+    """What the pod was given as a whole; None where it was not."""
     if not message.HasField("pod_allocation"):
         return None
     whole = message.pod_allocation

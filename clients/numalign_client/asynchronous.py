@@ -13,6 +13,7 @@ from grpc import aio
 from numalign.kube.core.v1 import core_pb2
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import claims_pb2 as cl
+from numalign.v1 import decisions_pb2 as dc
 from numalign.v1 import types_pb2 as pb
 from numalign.v1.admission_pb2_grpc import AdmissionStub
 from numalign.v1.node_resources_pb2 import NodeResources
@@ -188,6 +189,18 @@ class AsyncAdmissionClient:
         """The admitted pods of an owner, or (empty) of all."""
         request = ad.ListAdmissionsRequest(owner=owner)
         return await _answer(self._stub.ListAdmissions(request, timeout=timeout))
+
+    async def list_decisions(
+        self, request: dc.ListDecisionsRequest, *, timeout: float | None = None
+    ) -> dc.ListDecisionsResponse:
+        """What was decided of late, as the journal has it, the newest first."""
+        return await _answer(self._stub.ListDecisions(request, timeout=timeout))
+
+    async def get_decision(
+        self, request: dc.GetDecisionRequest, *, timeout: float | None = None
+    ) -> dc.DecisionRecord:
+        """One decision of the journal with its explanation."""
+        return (await _answer(self._stub.GetDecision(request, timeout=timeout))).decision
 
     async def set_node(
         self,

@@ -14,6 +14,7 @@ import grpc
 from numalign.kube.core.v1 import core_pb2
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import claims_pb2 as cl
+from numalign.v1 import decisions_pb2 as dc
 from numalign.v1 import types_pb2 as pb
 from numalign.v1.admission_pb2_grpc import AdmissionStub
 from numalign.v1.node_resources_pb2 import NodeResources
@@ -174,6 +175,20 @@ class AdmissionClient:
         """The admitted pods of an owner, or (empty) of all."""
         with _errors():
             return self._stub.ListAdmissions(ad.ListAdmissionsRequest(owner=owner), timeout=timeout)
+
+    def list_decisions(
+        self, request: dc.ListDecisionsRequest, *, timeout: float | None = None
+    ) -> dc.ListDecisionsResponse:
+        """What was decided of late, as the journal has it, the newest first."""
+        with _errors():
+            return self._stub.ListDecisions(request, timeout=timeout)
+
+    def get_decision(
+        self, request: dc.GetDecisionRequest, *, timeout: float | None = None
+    ) -> dc.DecisionRecord:
+        """One decision of the journal with its explanation."""
+        with _errors():
+            return self._stub.GetDecision(request, timeout=timeout).decision
 
     def set_node(self, node: core_pb2.Node, *, timeout: float | None = None) -> None:
         """Tell what the Node object says now; it is forgotten when the service restarts."""

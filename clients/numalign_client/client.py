@@ -24,12 +24,16 @@ from numalign_client.pacing import Pacing, Retry
 from numalign_client.wire import Explain
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from numalign_client.journal import History, PastDecision
     from numalign_client.results import (
         Admissions,
         AssignmentEvent,
         Decision,
         Preparation,
         Reconciliation,
+        Verdict,
     )
 
 
@@ -239,6 +243,61 @@ class Client:
         return admissions(
             self._again(
                 lambda seconds: self.messages.list_admissions(owner=owner, timeout=seconds),
+                self._pacing(timeout),
+            )
+        )
+
+    def decisions(
+        self,
+        *,
+        verdicts: Iterable[Verdict | str] = (),
+        reasons: Iterable[str] = (),
+        pod: str = "",
+        owner: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 100,
+        explanations: bool = False,
+        timeout: float | None = None,
+    ) -> History:
+        """What was decided of late, the newest first; what is not named leaves nothing out.
+
+        `pod` is a UID, `<namespace>/<name>` or a name. Explanations come with `explanations`.
+        Raises PreconditionFailed where the service keeps no journal.
+        """
+        from numalign_client.journal import decisions_request, history
+
+        request = decisions_request(
+            verdicts=verdicts,
+            reasons=reasons,
+            pod=pod,
+            owner=owner,
+            since=since,
+            until=until,
+            limit=limit,
+            explanations=explanations,
+        )
+        return history(
+            self._again(
+                lambda seconds: self.messages.list_decisions(request, timeout=seconds),
+                self._pacing(timeout),
+            )
+        )
+
+    def explain(
+        self, pod: str = "", *, number: int = 0, timeout: float | None = None
+    ) -> PastDecision:
+        """The last decision on a pod, or the one of this number, with its whole explanation.
+
+        `pod` is a UID, `<namespace>/<name>` or a name. Raises NotAdmitted where the journal has
+        no such decision, saying how far back it goes.
+        """
+        from numalign_client.journal import decision_request, past_decision
+
+        request = decision_request(pod, number)
+        return past_decision(
+            self._again(
+                lambda seconds: self.messages.get_decision(request, timeout=seconds),
                 self._pacing(timeout),
             )
         )

@@ -25,6 +25,7 @@ class ScriptedAdmission(ad_grpc.AdmissionServicer):
         self.fails: Callable[[grpc.ServicerContext], None] | None = None
         self.streams: list[Callable[[grpc.ServicerContext], Iterator[Any]]] = []
         self.decisions: list[ad.AdmitResponse] = []
+        self.journal = dc.ListDecisionsResponse()
 
     def _answer(self, request: object, context: grpc.ServicerContext, response: T) -> T:
         self.requests.append(request)
@@ -102,12 +103,13 @@ class ScriptedAdmission(ad_grpc.AdmissionServicer):
     def ListDecisions(  # noqa: N802 - the contract's
         self, request: dc.ListDecisionsRequest, context: grpc.ServicerContext
     ) -> dc.ListDecisionsResponse:
-        raise NotImplementedError
+        return self._answer(request, context, self.journal)
 
     def GetDecision(  # noqa: N802 - the contract's
         self, request: dc.GetDecisionRequest, context: grpc.ServicerContext
     ) -> dc.GetDecisionResponse:
-        raise NotImplementedError
+        found = self.journal.decisions[0] if self.journal.decisions else dc.DecisionRecord()
+        return self._answer(request, context, dc.GetDecisionResponse(decision=found))
 
     def WatchNodeResources(  # noqa: N802 - the contract's
         self, request: ad.WatchNodeResourcesRequest, context: grpc.ServicerContext
