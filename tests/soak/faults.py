@@ -53,6 +53,13 @@ async def plugin_killed(world: SoakWorld, choose: random.Random) -> None:
     world.plugin.start()
 
 
+async def agent_killed(world: SoakWorld, choose: random.Random) -> None:
+    """The node agent dies by SIGKILL and is started again; its containers go on."""
+    world.node_agent.kill()
+    await asyncio.sleep(choose.uniform(0.0, 0.5))
+    world.node_agent.start()
+
+
 async def other_uptime(world: SoakWorld, choose: random.Random) -> None:
     """A process dies, and its next one finds the clocks that only go forward far ahead.
 
@@ -156,6 +163,7 @@ KILLS: dict[str, Fault] = {
 }
 OTHERS: dict[str, Fault] = {
     "plugin killed": plugin_killed,
+    "agent killed": agent_killed,
     "paused": paused,
     "slow": slow,
     "disk full": disk_full,

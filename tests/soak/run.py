@@ -66,6 +66,7 @@ async def soak(
             for agent in world.soakers:
                 await agent.release_all()
             await world.claims.release_all()
+            world.node_agent.remove_all()
             figures.faults += await world.judge() + await world.decides()
         else:
             figures.faults.append(f"after {name}\n{world.log_tail()}")
@@ -95,6 +96,7 @@ async def _round(
     stop = asyncio.Event()
     callers = [asyncio.ensure_future(agent.run(stop)) for agent in world.soakers]
     callers.append(asyncio.ensure_future(world.claims.run(stop)))
+    callers.append(asyncio.ensure_future(world.node_agent.run(stop)))
     looking = asyncio.ensure_future(_look(world, figures, stop))
     goal = _admitted(world) + per_round
     try:

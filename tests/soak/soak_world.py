@@ -26,6 +26,7 @@ from tests.integration.node_document import document
 from tests.integration.plugin_world import end
 from tests.integration.world import World
 from tests.soak.claim_caller import ClaimCaller
+from tests.soak.node_agent import NodeAgent
 from tests.soak.plugin import SoakPlugin, plugins_section
 from tests.soak.soak_agent import SoakAgent
 from tests.soak.wall_clock import wall_clock
@@ -46,7 +47,9 @@ HEARING_SECONDS = 5.0
 
 
 class SoakWorld(World):
-    """All services, agents of two owners that load them, pods with claims, and a device plugin.
+    """All services, agents of two owners that load them, and what runs beside them.
+
+    That is a caller whose pods have claims, a device plugin, and a node agent.
 
     `disk` is the small file system that state is on; None where none could be mounted.
     `wall_clock` is that of the services; None where it cannot be made to jump.
@@ -68,6 +71,7 @@ class SoakWorld(World):
         ]
         self.plugin = SoakPlugin(directory)
         self.claims = ClaimCaller(self.admission, Place(directory), random.Random(f"{seed}-claims"))
+        self.node_agent = NodeAgent(directory, random.Random(f"{seed}-agent"))
         self.agents = [*self.soakers]
         self.missing: list[str] = []
 
@@ -81,6 +85,7 @@ class SoakWorld(World):
         await super().start()
         self.claims.begin()
         self.plugin.begin()
+        self.node_agent.begin()
 
     async def close(self) -> None:
         """End everything that was started here."""
@@ -88,6 +93,7 @@ class SoakWorld(World):
         for process in self.claims.files.processes:
             end(process, signal.SIGKILL)
         self.plugin.close()
+        self.node_agent.close()
 
     async def ready(self) -> None:
         """As of any node; and the plugin is back."""
@@ -134,9 +140,11 @@ class SoakWorld(World):
     async def judge(self) -> list[str]:
         """As of any node; and what the providers tell between calls is heard."""
         await self.claims.settle()
+        await self.node_agent.settle()
         faults = await super().judge() + await self._unheard()
         listing = await self.admission.ListAdmissions(ad.ListAdmissionsRequest(), timeout=5)
-        return faults + self.claims.check(listing) + self.missing
+        faults += self.claims.check(listing) + self.node_agent.check(listing)
+        return faults + self.missing
 
     async def _unheard(self) -> list[str]:
         """What those who watch are told of shared CPUs and is not so, after a moment."""
