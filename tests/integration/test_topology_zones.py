@@ -28,7 +28,7 @@ from numalign.v1 import topology_pb2 as tm
 from numalign.v1 import types_pb2 as pb
 from numalign.v1.admission_pb2_grpc import AdmissionStub
 from numalign.v1.topology_pb2_grpc import TopologyManagerStub
-from numalign_agent.node.settings import Fingerprint
+from numalign_agent.node.settings import Counted
 from numalign_agent.node.topology.objects import Policy, content
 
 pytestmark = pytest.mark.timeout(120)
@@ -111,7 +111,7 @@ class Services:
             policy,
             told.resources,
             tuple(listing.admissions),
-            Fingerprint.EXCLUSIVE,
+            Counted(),
         )
 
     async def admit(self, document: dict[str, Any], *, dry_run: bool) -> ad.AdmitResponse:

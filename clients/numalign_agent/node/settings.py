@@ -8,7 +8,7 @@ from enum import StrEnum
 from numalign.config.serving import read_address
 from numalign.config.settings import Address
 from numalign.document.problems import Problems
-from numalign.document.section import Section
+from numalign.document.section import Section, shown
 
 _EVERY_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - looked for, not listened on
 
@@ -21,6 +21,22 @@ class Fingerprint(StrEnum):
     NONE = "none"
 
 
+NO_PODS_OF_A_CLUSTER = "run"
+"""The owner of commands of `numalign run`, unless they are given another one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """Which admitted pods the fingerprint is of. `owners` None: all but that of `numalign run`."""
+
+    method: Fingerprint = Fingerprint.EXCLUSIVE
+    owners: frozenset[str] | None = None
+
+    def is_of_the_cluster(self, owner: str) -> bool:
+        """Whether the pods of an owner are pods that a scheduler knows."""
+        return owner != NO_PODS_OF_A_CLUSTER if self.owners is None else owner in self.owners
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopologySettings:
     """How the node's NodeResourceTopology is kept. Times are in seconds.
@@ -29,7 +45,7 @@ class TopologySettings:
     object still says what it should.
     """
 
-    fingerprint: Fingerprint = Fingerprint.EXCLUSIVE
+    counted: Counted = Counted()
     interval: float = 1.0
     heartbeat: float = 60.0
     delete_at_end: bool = False
@@ -96,11 +112,26 @@ def _topology(node: Section) -> TopologySettings | None:
     if node.raw("topology") is None:
         return None
     section = node.section("topology")
-    section.refuse_unknown(("fingerprint", "interval", "heartbeat", "deleteAtEnd"))
+    section.refuse_unknown(("fingerprint", "owners", "interval", "heartbeat", "deleteAtEnd"))
     default = TopologySettings()
     return TopologySettings(
-        fingerprint=section.choice("fingerprint", default.fingerprint),
+        counted=Counted(
+            method=section.choice("fingerprint", default.counted.method),
+            owners=_owners(section),
+        ),
         interval=section.seconds("interval", default.interval),
         heartbeat=section.seconds("heartbeat", default.heartbeat),
         delete_at_end=section.boolean("deleteAtEnd"),
     )
+
+
+def _owners(section: Section) -> frozenset[str] | None:
+    if "owners" not in section:
+        return None
+    owners = []
+    for path, item in section.items("owners"):
+        if isinstance(item, str) and item:
+            owners.append(item)
+        else:
+            section.problems.add(path, f"must be the name of an owner, not {shown(item)}")
+    return frozenset(owners)

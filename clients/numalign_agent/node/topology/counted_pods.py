@@ -4,6 +4,9 @@ A scheduler that compares fingerprints leaves out pods without exclusive resourc
 says so. What it takes for exclusive is its own rule, and has to be met: in a Guaranteed pod whole
 CPUs, any memory and any huge pages; in every pod devices of which the zones tell. Init containers
 that end before the others start do not count.
+
+Neither do commands of `numalign run`, nor what else is admitted and is no pod of the cluster: no
+scheduler would ever come to the same fingerprint.
 """
 
 from __future__ import annotations
@@ -12,17 +15,20 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from numalign.model.quantity import Quantity, is_whole_cpus
 from numalign.v1 import types_pb2 as pb
-from numalign_agent.node.settings import Fingerprint
+from numalign_agent.node.settings import Counted, Fingerprint
 
 _GUARANTEED = "Guaranteed"
 _CPU, _MEMORY, _HUGE_PAGES = "cpu", "memory", "hugepages-"
 
 
 def counted(
-    admissions: Iterable[pb.AdmissionRecord], method: Fingerprint, zone_resources: Collection[str]
+    admissions: Iterable[pb.AdmissionRecord], scope: Counted, zone_resources: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """Namespace and name of the pods that count; `zone_resources` are those of any zone."""
+    method = scope.method
     for record in admissions:
+        if not scope.is_of_the_cluster(record.owner):
+            continue
         if method is Fingerprint.ALL or _has_exclusive(record, zone_resources):
             yield record.namespace, record.name
 

@@ -119,7 +119,7 @@ class TopologyExporter:
             facts.policy,
             facts.resources,
             facts.admissions,
-            self._settings.fingerprint,
+            self._settings.counted,
         )
         if look or not self._published.is_written(made):
             await self._published.write(made, look=look)

@@ -9,7 +9,7 @@ from typing import Any
 from numalign.model.machine import Machine
 from numalign.v1 import types_pb2 as pb
 from numalign.v1.node_resources_pb2 import NodeResources
-from numalign_agent.node.settings import Fingerprint
+from numalign_agent.node.settings import Counted, Fingerprint
 from numalign_agent.node.topology.counted_pods import counted
 from numalign_agent.node.topology.fingerprint import fingerprint
 from numalign_agent.node.topology.zones import zones
@@ -43,15 +43,15 @@ def content(
     policy: Policy,
     resources: NodeResources,
     admissions: Sequence[pb.AdmissionRecord],
-    method: Fingerprint,
+    scope: Counted,
 ) -> dict[str, Any]:
     """What the object says of a node, without metadata."""
     made = zones(machine, resources)
     attributes = _policy_attributes(policy)
-    if method is not Fingerprint.NONE:
+    if scope.method is not Fingerprint.NONE:
         told = {resource["name"] for zone in made for resource in zone["resources"]}
-        attributes["nodeTopologyPodsFingerprint"] = fingerprint(counted(admissions, method, told))
-        attributes["nodeTopologyPodsFingerprintMethod"] = method.value
+        attributes["nodeTopologyPodsFingerprint"] = fingerprint(counted(admissions, scope, told))
+        attributes["nodeTopologyPodsFingerprintMethod"] = scope.method.value
     return {
         "topologyPolicies": [_old_policy(policy)],
         "zones": made,

@@ -9,6 +9,7 @@ import pytest
 from numalign.config.settings import Address
 from numalign.document.problems import DocumentError
 from numalign_agent.node.settings import (
+    Counted,
     Fingerprint,
     NodeSettings,
     TopologySettings,
@@ -36,6 +37,7 @@ def document(node: object = None, **agent: Any) -> dict[str, Any]:
                     "taint": {"restoreAfter": "5m"},
                     "topology": {
                         "fingerprint": "all",
+                        "owners": ["default"],
                         "interval": "3s",
                         "heartbeat": "2m",
                         "deleteAtEnd": True,
@@ -47,7 +49,10 @@ def document(node: object = None, **agent: Any) -> dict[str, Any]:
                 check_every=2.0,
                 restore_after=300.0,
                 topology=TopologySettings(
-                    fingerprint=Fingerprint.ALL, interval=3.0, heartbeat=120.0, delete_at_end=True
+                    counted=Counted(method=Fingerprint.ALL, owners=frozenset({"default"})),
+                    interval=3.0,
+                    heartbeat=120.0,
+                    delete_at_end=True,
                 ),
             ),
             id="everything",
@@ -91,6 +96,11 @@ def test_a_plugin_that_is_configured_is_waited_for(address: str, page: str) -> N
             document({"topology": {"fingerprint": "some"}}),
             'node.topology.fingerprint: must be one of "with-exclusive-resources"',
             id="fingerprint",
+        ),
+        pytest.param(
+            document({"topology": {"owners": ["a", 7]}}),
+            "node.topology.owners[1]: must be the name of an owner, not 7",
+            id="owner",
         ),
         pytest.param(
             document({"topology": {"interval": 5}}), "node.topology.interval: must be", id="time"

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from numalign.v1 import types_pb2 as pb
-from numalign_agent.node.settings import Fingerprint
+from numalign_agent.cli.run_command import OWNER
+from numalign_agent.node.settings import NO_PODS_OF_A_CLUSTER, Counted, Fingerprint
 from numalign_agent.node.topology.counted_pods import counted
 
 GPU, LICENCE = "example.com/gpu", "example.com/licence"
@@ -63,10 +64,35 @@ def record(
     ],
 )
 def test_pods_with_exclusive_resources(given: pb.AdmissionRecord, counts: bool) -> None:
-    found = list(counted([given], Fingerprint.EXCLUSIVE, {"cpu", "memory", GPU}))
+    found = list(counted([given], Counted(), {"cpu", "memory", GPU}))
 
     assert found == ([("default", "p")] if counts else [])
 
 
 def test_all_pods() -> None:
-    assert list(counted([record("BestEffort")], Fingerprint.ALL, ())) == [("default", "p")]
+    every = Counted(method=Fingerprint.ALL)
+
+    assert list(counted([record("BestEffort")], every, ())) == [("default", "p")]
+
+
+@pytest.mark.parametrize(
+    ("owners", "counts"),
+    [
+        pytest.param(None, ["default", "agent"], id="all-but-commands"),
+        pytest.param(frozenset({"agent", "run"}), ["agent", "run"], id="these"),
+    ],
+)
+def test_what_is_no_pod_of_the_cluster_does_not_count(
+    owners: frozenset[str] | None, counts: list[str]
+) -> None:
+    admissions = [
+        pb.AdmissionRecord(owner=owner, name=owner, namespace="n")
+        for owner in ("default", "agent", "run")
+    ]
+    found = counted(admissions, Counted(method=Fingerprint.ALL, owners=owners), ())
+
+    assert [name for _, name in found] == counts
+
+
+def test_the_owner_of_commands_is_that_of_numalign_run() -> None:
+    assert OWNER == NO_PODS_OF_A_CLUSTER

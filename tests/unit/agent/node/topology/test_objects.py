@@ -11,7 +11,7 @@ import yaml
 from tests.unit.agent.node.topology.nodes import machine, resources
 
 from numalign.v1 import types_pb2 as pb
-from numalign_agent.node.settings import Fingerprint
+from numalign_agent.node.settings import Counted, Fingerprint
 from numalign_agent.node.topology.fingerprint import fingerprint
 from numalign_agent.node.topology.objects import (
     Policy,
@@ -35,7 +35,7 @@ def made(
     method: Fingerprint = Fingerprint.ALL,
 ) -> dict[str, Any]:
     found = Policy(policy=policy, scope=scope, options=options or {})
-    return content(machine(), found, resources(), [POD], method)
+    return content(machine(), found, resources(), [POD], Counted(method=method))
 
 
 def attributes(content: dict[str, Any]) -> dict[str, str]:
