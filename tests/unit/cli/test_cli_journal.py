@@ -15,6 +15,9 @@ from numalign.telemetry.own_metrics import all_metrics
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import decisions_pb2 as dc
 from numalign.v1 import types_pb2 as pb
+from numalign_agent.metrics import AGENT
+from numalign_agent.node.metrics import NODE
+from numalign_agent.nri.metrics import NRI
 
 LISTED = ad.ListAdmissionsResponse(
     admissions=[pb.AdmissionRecord(pod_uid="uid-1", namespace="default", name="web")]
@@ -222,8 +225,12 @@ def test_moments(text: str, moment: datetime | None) -> None:
 
 def test_metrics_are_listed_from_the_code(run: Run) -> None:
     listed = json.loads(run("metrics", "list", "-o", "json").stdout)["metrics"]
-    assert [metric["name"] for metric in listed] == [spec.name for spec in all_metrics()]
-    table = run("metrics", "list").output
-    assert all(spec.name in table for spec in all_metrics())
+    specs = {spec.name for spec in (*all_metrics(), *AGENT, *NRI, *NODE)}
+    assert sorted(metric["name"] for metric in listed) == sorted(specs)
+    assert all(metric["services"] for metric in listed)
+    shown = run("metrics", "list").output
+    assert all(name in shown for name in specs)
     memory = json.loads(run("metrics", "list", "--service", "memory", "-o", "json").stdout)
     assert all("memory" in metric["services"] for metric in memory["metrics"])
+    plugin = json.loads(run("metrics", "list", "--service", "nri", "-o", "json").stdout)
+    assert {metric["name"] for metric in plugin["metrics"]} == {spec.name for spec in NRI}

@@ -1,21 +1,33 @@
-"""`numalign metrics`: the metrics that the services publish."""
+"""`numalign metrics`: the metrics that the services and the agent publish."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import click
 
 from numalign.cli.options import examples, output_option
 from numalign.cli.output import emit
-from numalign.config.settings import Service
-from numalign.process.metrics import services_of
-from numalign.telemetry.metrics import MetricSpec
-from numalign.telemetry.own_metrics import all_metrics
+from numalign.cli.published import Published, published, publishers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+
+class _Publisher(click.ParamType):  # type: ignore[type-arg] # older click has no arguments here
+    """One of those who publish metrics, which are looked for only when one is named."""
+
+    name = "service"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """The name; fails as wrong usage."""
+        known = publishers()
+        if value not in known:
+            self.fail(f"'{value}' is not one of {', '.join(known)}", param, ctx)
+        return str(value)
 
 
 @click.group(epilog=examples("numalign metrics list"))
@@ -28,38 +40,37 @@ def metrics() -> None:
 )
 @click.option(
     "--service",
-    type=click.Choice([service.value for service in Service]),
-    help="Only what this service publishes.",
+    type=_Publisher(),
+    metavar="NAME",
+    help="Only what this service publishes, or agent, nri (its plugin) or node.",
 )
 @output_option
 def list_(service: str | None) -> None:
-    """List every metric: name, type, labels, services that publish it, and what it says.
+    """List every metric: name, type, labels, who publishes it, and what it says.
 
     Needs no running services. With -o json also the upper bounds of histograms' buckets.
     """
-    specs = [
-        spec for spec in all_metrics() if service is None or Service(service) in services_of(spec)
-    ]
-    emit({"metrics": [_document(spec) for spec in specs]}, lambda: _draw(specs))
+    found = [one for one in published() if service is None or service in one.by]
+    emit({"metrics": [_document(one) for one in found]}, lambda: _draw(found))
 
 
-def _document(spec: MetricSpec) -> dict[str, object]:
+def _document(one: Published) -> dict[str, object]:
     return {
-        "name": spec.name,
-        "type": spec.kind.value,
-        "labels": list(spec.labels),
-        "services": [service.value for service in services_of(spec)],
-        "help": spec.help,
-        **({"buckets": list(spec.buckets)} if spec.buckets else {}),
+        "name": one.spec.name,
+        "type": one.spec.kind.value,
+        "labels": list(one.spec.labels),
+        "services": list(one.by),
+        "help": one.spec.help,
+        **({"buckets": list(one.spec.buckets)} if one.spec.buckets else {}),
     }
 
 
-def _draw(specs: list[MetricSpec]) -> Iterator[RenderableType]:
-    from rich.table import Table  # noqa: PLC0415 - large, and only for people
+def _draw(found: Iterable[Published]) -> Iterator[RenderableType]:
+    from rich.padding import Padding  # noqa: PLC0415 - large, and only for people
+    from rich.text import Text  # noqa: PLC0415 - as above
 
-    table = Table("metric", "type", "labels", "service", "what it says", box=None)
-    for spec in specs:
-        services = ", ".join(service.value for service in services_of(spec))
-        table.add_row(spec.name, spec.kind.value, ", ".join(spec.labels), services, spec.help)
-    table.columns[0].no_wrap = True
-    yield table
+    for one in found:
+        labels = f"{{{', '.join(one.spec.labels)}}}" if one.spec.labels else ""
+        about = f"  {one.spec.kind.value} of {', '.join(one.by)}"
+        yield Text.assemble((one.spec.name, "bold"), labels, about)
+        yield Padding(Text(one.spec.help), (0, 0, 0, 4), expand=False)
