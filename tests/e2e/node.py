@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import signal
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +142,7 @@ class Node:
                 "agent": {
                     "nodeName": "node",
                     "api": {"kubeconfig": str(self.directory / "kubeconfig")},
-                    "nri": section,
+                    "nri": {"address": "127.0.0.1:0", **section},
                 },
                 **(services or {}),
             },
@@ -164,6 +166,20 @@ class Node:
         await asyncio.sleep(0.5)
         assert self.plugin.process is not None
         assert self.plugin.process.returncode is None, self.plugin.said()
+
+    async def ready(self) -> tuple[int, str]:
+        """What the plugin's readiness probe would be answered."""
+        ports = re.findall(r'"port": ?(\d+)', self.plugin.log.read_text(errors="replace"))
+
+        def ask() -> tuple[int, str]:
+            connection = HTTPConnection("127.0.0.1", int(ports[-1]), timeout=LONG)
+            connection.request("GET", "/readyz")
+            response = connection.getresponse()
+            answer = response.status, response.read().decode()
+            connection.close()
+            return answer
+
+        return await asyncio.to_thread(ask)
 
     def cpuset_of(self, pod: RunningPod, container: str) -> Path:
         """The file that says which CPUs a container may use."""

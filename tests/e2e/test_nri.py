@@ -380,11 +380,15 @@ async def test_nri_that_is_off(node: Node) -> None:
         lambda: "no container runtime with NRI" in node.plugin.said(), "the plugin says so"
     )
     alive = node.plugin.process is not None and node.plugin.process.returncode is None
+    waits = await node.ready()
     await node.containerd.stop()
     await node.containerd.start()
     await node.until(lambda: CONNECTED in node.plugin.said(), "the plugin is connected")
 
     assert alive
+    assert waits[0] == 500
+    assert "no runtime with NRI at" in waits[1]
+    assert await node.ready() == (200, "ok")
 
 
 async def test_thirty_pods_come_and_go(served: Node) -> None:
