@@ -11,7 +11,7 @@ from grpc.aio import AioRpcError
 
 from numalign.admission.journal.entry import leave_out_details
 from numalign.cli.calls import ask_services
-from numalign.cli.journal_calls import get_decision
+from numalign.cli.journal.calls import get_decision
 from numalign.cli.options import current_reach, examples, node_options, output_option, reach_options
 from numalign.cli.output import emit, plain
 from numalign.config.settings import Service

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from numalign.cli.calls import ask_services
-from numalign.cli.journal_calls import list_decisions
-from numalign.cli.journal_gaps import nothing_found
-from numalign.cli.moments import Moment
+from numalign.cli.journal.calls import list_decisions
+from numalign.cli.journal.gaps import nothing_found
+from numalign.cli.journal.moments import Moment
 from numalign.cli.options import current_reach, examples, node_options, output_option, reach_options
 from numalign.cli.output import emit, plain
 from numalign.config.settings import Service

@@ -65,7 +65,7 @@ def top(once: bool, interval: float, decisions: int, snapshot: Path | None) -> N
             ask_services(lambda services: _watch(services, reach, interval, decisions))
         except KeyboardInterrupt:
             return
-    from numalign.cli.tables.top_view import top_parts  # noqa: PLC0415 - large
+    from numalign.cli.report.top_view import top_parts  # noqa: PLC0415 - large
 
     node, problems = node_of(snapshot)
     emit(document_of(node), lambda: top_parts(node, (), decisions))
@@ -80,7 +80,7 @@ async def _watch(
     from rich.live import Live  # noqa: PLC0415 - large
     from rich.text import Text  # noqa: PLC0415 - large
 
-    from numalign.cli.tables.top_view import top_parts  # noqa: PLC0415 - large
+    from numalign.cli.report.top_view import top_parts  # noqa: PLC0415 - large
 
     async with Asker(services, reach) as asker:
         node, problems = await asker.snapshot(decisions=max(decisions, 1))

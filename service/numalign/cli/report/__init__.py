@@ -1,1 +1,1 @@
-"""A page about a node that needs nothing but itself: an SVG of the machine, tables, refusals."""
+"""A node drawn: a page that needs nothing but itself, and the view of a terminal."""

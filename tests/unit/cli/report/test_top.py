@@ -10,8 +10,8 @@ from tests.unit.cli.rendering import text_of
 from tests.unit.cli.report.nodes import node
 
 from numalign.cli.main import cli
+from numalign.cli.report.top_view import top_parts
 from numalign.cli.snapshot.document import document_of
-from numalign.cli.tables.top_view import top_parts
 
 
 def test_the_view_has_map_owners_decisions_and_troubles() -> None:

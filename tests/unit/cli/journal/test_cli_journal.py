@@ -10,7 +10,7 @@ import grpc
 import pytest
 from tests.unit.cli.conftest import Run, Scripted
 
-from numalign.cli.moments import moment_of
+from numalign.cli.journal.moments import moment_of
 from numalign.telemetry.own_metrics import all_metrics
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import decisions_pb2 as dc

@@ -1,0 +1,1 @@
+"""Past decisions, as the commands ask for them and speak of them."""
