@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
 import tarfile
 from collections.abc import AsyncIterator
@@ -56,18 +57,22 @@ class Cluster:
     directory: Path
     config: Path
 
+    def environment(self, **variables: str) -> dict[str, str]:
+        """What commands find in their environment there."""
+        return {
+            "PATH": f"{kubectl().parent}:{os.environ['PATH']}",
+            "HOME": str(self.directory),
+            "KUBECONFIG": str(self.directory / "kubeconfig"),
+            "COLUMNS": "100",
+            **variables,
+        }
+
     async def run(self, *command: str, **variables: str) -> Ran:
         """Run a command as on the workstation, where no services are."""
         process = await asyncio.create_subprocess_exec(
             *_PROGRAM,
             *command,
-            env={
-                "PATH": f"{kubectl().parent}:{os.environ['PATH']}",
-                "HOME": str(self.directory),
-                "KUBECONFIG": str(self.directory / "kubeconfig"),
-                "COLUMNS": "100",
-                **variables,
-            },
+            env=self.environment(**variables),
             cwd=self.directory,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -162,6 +167,44 @@ async def test_status_names_the_sockets_of_the_node(cluster: Cluster) -> None:
 
     (topology,) = (s for s in json.loads(ran.out)["services"] if s["service"] == "topology")
     assert topology["socket"] == str(cluster.directory / "run" / "topology.sock")
+
+
+async def test_top_goes_on_until_it_is_interrupted(cluster: Cluster) -> None:
+    """In a terminal; afterwards nothing of what it started is left."""
+    terminal, other_end = os.openpty()
+    process = await asyncio.create_subprocess_exec(
+        *_PROGRAM,
+        *("top", "--node", NODE, "--interval", "0.1"),
+        env=cluster.environment(TERM="xterm", COLUMNS="120", LINES="60"),
+        stdin=other_end,
+        stdout=other_end,
+        stderr=other_end,
+        start_new_session=True,
+    )
+    os.close(other_end)
+    shown = await asyncio.to_thread(_read_until, terminal, b"default/p1", 3)
+    process.send_signal(signal.SIGINT)
+    left = await asyncio.to_thread(_read_until, terminal, b"", 0)
+
+    assert await process.wait() == 0, shown + left
+    assert b"Traceback" not in shown + left
+    os.close(terminal)
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+
+
+def _read_until(terminal: int, text: bytes, times: int) -> bytes:
+    """What a terminal shows, up to the text so many times; 0: up to its end."""
+    shown = b""
+    while not times or shown.count(text) < times:
+        try:
+            piece = os.read(terminal, 1 << 16)
+        except OSError:
+            return shown  # nobody has the other end any more
+        if not piece:
+            return shown
+        shown += piece
+    return shown
 
 
 async def test_a_bundle_is_gathered_there(cluster: Cluster) -> None:
