@@ -1,9 +1,11 @@
 """A hint provider for ways of the last-level cache, of which each NUMA node has a row.
 
 A container asks for `example.com/cache-way: 4` and gets four ways that lie side by side in the
-cache of one NUMA node, as the hardware wants them. Run it beside numalign:
+cache of one NUMA node, as the hardware wants them. Run it beside numalign, which finds it by its
+socket in `providersRegistry`, or is told by the provider:
 
-    python provider.py /run/cache-ways/hints.sock /run/numalign/topology.sock
+    python provider.py /run/numalign-providers/cache-ways.sock
+    python provider.py /run/numalign/cache-ways.sock /run/numalign/topology.sock
 """
 
 from __future__ import annotations
@@ -62,5 +64,6 @@ class CacheWays(AsyncHintProvider):
 
 
 if __name__ == "__main__":
-    socket, topology_manager = sys.argv[1:3]
+    socket, *others = sys.argv[1:]
+    topology_manager = others[0] if others else None
     AsyncProviderServer(CacheWays(WAYS), socket, topology_manager=topology_manager).run()

@@ -11,8 +11,10 @@ from typing import Self
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
+from numalign.kube.pluginregistration.v1.api_pb2_grpc import add_RegistrationServicer_to_server
 from numalign.v1.hint_provider_pb2_grpc import add_HintProviderServicer_to_server
 from numalign_client.provider.base import ServedProvider
+from numalign_client.provider.found import FoundProvider
 from numalign_client.provider.registration import Registrar, Registration
 from numalign_client.provider.servicer import HintProviderServicer
 from numalign_client.provider.store import MemoryStore, PartStore, SqliteStore
@@ -28,9 +30,10 @@ class ProviderServer:
 
     `state` is a SQLite file in which allocations outlive the process; without one they end
     with it. `topology_manager` is the Topology Manager's socket, at which the provider is
-    registered, and again whenever that restarts; without one it is to be listed in numalign's
-    configuration. With `ignore_failure` admissions go on without the provider while it does
-    not answer; `timeout` is how many seconds one call may take.
+    registered, and again whenever that restarts; without one it is found by its socket in
+    numalign's `providersRegistry`, or is to be listed in numalign's configuration. With
+    `ignore_failure` admissions go on without the provider while it does not answer; `timeout` is
+    how many seconds one call may take.
 
     >>> with ProviderServer(Licences(), "/run/licences/hints.sock"):
     ...     ...
@@ -60,6 +63,7 @@ class ProviderServer:
         self._store: PartStore = MemoryStore()
         self._channel: grpc.Channel | None = None
         self.registrar: Registrar | None = None
+        self.found = FoundProvider(provider.name)
 
     def start(self) -> None:
         """Listen, and register. Raises StateFileError, and RuntimeError for a socket."""
@@ -73,6 +77,7 @@ class ProviderServer:
         for name in ("", _SERVICE):
             healthy.set(name, health_pb2.HealthCheckResponse.SERVING)
         health_pb2_grpc.add_HealthServicer_to_server(healthy, server)
+        add_RegistrationServicer_to_server(self.found, server)
         server.add_insecure_port(self._target)
         server.start()
         self._server = server

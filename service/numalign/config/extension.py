@@ -63,7 +63,8 @@ EXTENSION_KEYS = (
     "machine", "devices", "devicePlugins", "dra", "nodeAllocatableReservation", "providers",
     "providerTimeout",
     "queueDepth", "historyLength", "metrics", "log", "owner", "podResources", "limits", "listen",
-    "providerDirectories", "secondOwner", "hostRoot", "kubeletConfigz", "admission",
+    "providerDirectories", "providersRegistry",
+    "secondOwner", "hostRoot", "kubeletConfigz", "admission",
     "journal",
     # Read by numalign-agent, which may share the file.
     "agent",
@@ -93,6 +94,7 @@ class Extension:
     pod_resources: Path | None
     admission: AdmissionSettings
     provider_directories: tuple[Path, ...]
+    providers_registry: Path | None
     second_owner: SecondOwner
     host_root: Path
     kubelet_configz: ConfigzSettings | None
@@ -129,6 +131,9 @@ def read_extension(section: Section, defaults: Defaults) -> Extension:
         pod_resources=read_pod_resources(section, "podResources", runtime, endpoints),
         admission=read_admission(section.section("admission"), defaults.base_directory, timeout),
         provider_directories=_directories(section, "providerDirectories"),
+        providers_registry=_directory(section, "providersRegistry", Path("/"))
+        if "providersRegistry" in section
+        else None,
         second_owner=section.choice("secondOwner", SecondOwner.REFUSE),
         host_root=_directory(section, "hostRoot", Path("/")),
         kubelet_configz=read_configz(section, "kubeletConfigz", defaults.base_directory),

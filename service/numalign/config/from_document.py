@@ -74,6 +74,7 @@ def settings_from_document(document: object, defaults: Defaults) -> Settings:
         pod_resources=extension.pod_resources,
         admission=extension.admission,
         provider_directories=extension.provider_directories,
+        providers_registry=extension.providers_registry,
         second_owner=extension.second_owner,
         host_root=extension.host_root,
         kubelet_configz=extension.kubelet_configz,

@@ -306,9 +306,10 @@ class Settings:
     `pod_resources` is the socket of the kubelet's pod resources interface; None: not served.
     `provider_timeout` is in seconds; `queue_depth` and `history_length` count admissions and
     changes. `provider_directories` may hold sockets of providers that register themselves,
-    beside the runtime directory. `host_root` is where the node's files are looked for.
-    `kubelet` is the KubeletConfiguration part of the document as decoded, for keys
-    that only one service reads (eviction thresholds, allowed sysctls, grace periods).
+    beside the runtime directory; those in `providers_registry` are looked for. `host_root` is
+    where the node's files are looked for. `kubelet` is the KubeletConfiguration part of the
+    document as decoded, for keys that only one service reads (eviction thresholds, allowed sysctls,
+    grace periods).
     """
 
     topology: TopologySettings
@@ -335,6 +336,7 @@ class Settings:
     pod_resources: Path | None
     admission: AdmissionSettings
     provider_directories: tuple[Path, ...]
+    providers_registry: Path | None
     second_owner: SecondOwner
     host_root: Path
     kubelet_configz: ConfigzSettings | None

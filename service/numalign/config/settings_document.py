@@ -86,6 +86,11 @@ def _extension(settings: Settings) -> dict[str, Any]:
         "limits": _limits(settings.limits),
         "listen": [_listener(listener) for listener in settings.listen],
         "providerDirectories": [str(path) for path in settings.provider_directories],
+        **(
+            {}
+            if settings.providers_registry is None
+            else {"providersRegistry": str(settings.providers_registry)}
+        ),
         "secondOwner": settings.second_owner.value,
         "hostRoot": str(settings.host_root),
         "kubeletConfigz": _configz(settings.kubelet_configz),

@@ -58,6 +58,7 @@ _OF_SERVICE = {
         "queue_depth": "numalign.queueDepth",
         "history_length": "numalign.historyLength",
         "provider_directories": "numalign.providerDirectories",
+        "providers_registry": "numalign.providersRegistry",
         "dra": "numalign.dra",
         "owner": "numalign.owner",
     },

@@ -16,6 +16,8 @@ from numalign.process.settle_loop import settle_whenever_needed
 from numalign.process.topology_changes import TopologyNode, deciding_parts
 from numalign.process.topology_context import TopologyContext
 from numalign.process.traced_stores import admission_store
+from numalign.process.watched_directory import make_watched
+from numalign.process.watched_providers import HintProviderHandler, watch_providers
 from numalign.rpc.channel import call_stream_of
 from numalign.rpc.endpoint import provider_socket
 from numalign.rpc.methods import Registration
@@ -109,18 +111,24 @@ async def topology_part(
         generation=generation,
     )
     telling = node.telling(context, decider)
+
+    def third_party(request: tm.RegisterHintProviderRequest) -> ProviderHandle:
+        return _third_party(request, node.provider_timeout, context, connect)
+
     servicer = TopologyManagerServicer(
         manager=manager,
         records=records,
         registry=registry,
         facts=telling.facts,
-        third_party=lambda request: _third_party(request, node.provider_timeout, context, connect),
+        third_party=third_party,
         observer=telling.observer,
         pods=context.pods,
         default_owner=settings.owner,
         resources=telling.resources,
     )
     node.serve(context, decider, servicer)
+    if settings.providers_registry is not None:
+        make_watched(settings.providers_registry, Service.TOPOLOGY.value)
     settling: set[asyncio.Task[None]] = set()
     settled = asyncio.Event()
 
@@ -130,6 +138,10 @@ async def topology_part(
             asyncio.ensure_future(settle_whenever_needed(manager.settle, registry, settled))
         )
         settling.add(asyncio.ensure_future(manager.claims.follow()))
+        if settings.providers_registry is not None:
+            handler = HintProviderHandler(third_party, manager.register)
+            watching = watch_providers(settings.providers_registry, handler)
+            settling.add(asyncio.ensure_future(watching.run()))
 
     async def ready() -> None:
         await settled.wait()
@@ -218,9 +230,10 @@ def _third_party(
     if request.HasField("timeout"):
         timeout = request.timeout.ToTimedelta().total_seconds()
     settings = context.settings
-    path = provider_socket(
-        request.endpoint, (settings.runtime_directory, *settings.provider_directories)
-    )
+    directories = [settings.runtime_directory, *settings.provider_directories]
+    if settings.providers_registry is not None:
+        directories.append(settings.providers_registry)
+    path = provider_socket(request.endpoint, directories)
     channel = connect(path)
     return ProviderHandle(
         name=request.name,

@@ -60,6 +60,7 @@ numalign:
   listen:
   - {address: "10.0.0.1:7443", tls: {cert: tls.crt, key: /etc/pki/tls.key, clientCA: ca.crt}}
   providerDirectories: [/run/providers]
+  providersRegistry: /run/found
   secondOwner: tolerate
   hostRoot: /host
   kubeletConfigz: {url: "https://127.0.0.1:10250/configz", tokenFile: token}
@@ -128,6 +129,7 @@ def test_whole_section(settings: Read) -> None:
         ),
     )
     assert read.provider_directories == (Path("/run/providers"),)
+    assert read.providers_registry == Path("/run/found")
     assert (read.second_owner, read.host_root) == (SecondOwner.TOLERATE, Path("/host"))
     assert read.kubelet_configz == ConfigzSettings(
         url="https://127.0.0.1:10250/configz", token=Path("/etc/numalign/token")

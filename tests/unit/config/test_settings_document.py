@@ -32,6 +32,7 @@ numalign:
   limits: {connections: 3, calls: 9, callTimeout: 1500ms}
   listen: [{address: "[::1]:7443", tls: {cert: /tls/a.crt, key: /tls/a.key, clientCA: /tls/ca}}]
   providerDirectories: [/run/others]
+  providersRegistry: /run/found
   secondOwner: tolerate
   hostRoot: /host
   kubeletConfigz: {url: "https://h/configz", tokenFile: /t, caFile: /ca}
