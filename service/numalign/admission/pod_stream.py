@@ -69,7 +69,7 @@ class PodStream:
         self._sitting: Sitting | None = None
 
     async def answers(
-        self, requests: AsyncIterator[ad.AdmitPodsRequest]
+        self, requests: AsyncIterator[ad.AdmitPodsRequest | ReceivedAdmit]
     ) -> AsyncGenerator[ad.AdmitPodsResponse, None]:
         """The answers. Closed before its end, what is not recorded is undone."""
         reading = asyncio.ensure_future(self._read_all(requests))
@@ -100,10 +100,15 @@ class PodStream:
             with suppress(aio.AioRpcError):
                 await self._topology.read()
 
-    async def _read_all(self, requests: AsyncIterator[ad.AdmitPodsRequest]) -> None:
+    async def _read_all(self, requests: AsyncIterator[ad.AdmitPodsRequest | ReceivedAdmit]) -> None:
         try:
             async for item in requests:
-                await self._read.put(ReceivedAdmit.from_message(item.admit))
+                received = (
+                    ReceivedAdmit.from_message(item.admit)
+                    if isinstance(item, ad.AdmitPodsRequest)
+                    else item
+                )
+                await self._read.put(received)
         except Exception:
             await self._read.put(None)
             raise

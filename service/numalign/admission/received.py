@@ -13,6 +13,7 @@ from numalign.rpc.wire import field_bytes
 from numalign.v1 import admission_pb2 as ad
 
 _POD_FIELD = ad.AdmitRequest.POD_FIELD_NUMBER
+_ADMIT_FIELD = ad.AdmitPodsRequest.ADMIT_FIELD_NUMBER
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,14 @@ class ReceivedAdmit:
         except DecodeError:
             return cls(ad.AdmitRequest(), b"", readable=False)
         return cls(request, field_bytes(data, _POD_FIELD) or b"")
+
+    @classmethod
+    def from_stream(cls, data: bytes) -> ReceivedAdmit:
+        """Parse a serialised AdmitPodsRequest."""
+        try:
+            return cls.from_wire(field_bytes(data, _ADMIT_FIELD) or b"")
+        except ValueError:
+            return cls(ad.AdmitRequest(), b"", readable=False)
 
     @classmethod
     def from_message(cls, request: ad.AdmitRequest) -> ReceivedAdmit:

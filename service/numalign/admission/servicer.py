@@ -65,7 +65,9 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
         return await self._judging.admit(request, context.time_remaining())
 
     async def AdmitPods(
-        self, request_iterator: AsyncIterator[ad.AdmitPodsRequest], context: Context
+        self,
+        request_iterator: AsyncIterator[ad.AdmitPodsRequest | ReceivedAdmit],
+        context: Context,
     ) -> AsyncIterator[ad.AdmitPodsResponse]:
         """Decides on many pods in the order sent."""
         stream = PodStream(self._judging, context.time_remaining)

@@ -60,7 +60,10 @@ def admission_part(
         registration=Registration(
             add_AdmissionServicer_to_server,
             servicer,
-            deserializers={"Admit": ReceivedAdmit.from_wire},
+            deserializers={
+                "Admit": ReceivedAdmit.from_wire,
+                "AdmitPods": ReceivedAdmit.from_stream,
+            },
         ),
         health_name=HEALTH_NAME,
         ready=topology_ready,

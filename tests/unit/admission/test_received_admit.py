@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from numalign.admission.servicer import ReceivedAdmit
+from numalign.admission.received import ReceivedAdmit
 from numalign.kube.core.v1 import core_pb2
 from numalign.v1 import admission_pb2 as ad
 
@@ -34,3 +34,28 @@ def test_bytes_that_are_no_request_are_told_apart(data: bytes) -> None:
     assert not received.readable
     assert received.pod == b""
     assert received.request == ad.AdmitRequest()
+
+
+def test_the_bytes_of_a_pod_in_a_stream_are_kept_as_they_came() -> None:
+    pod = b"\x12\x00" + core_pb2.Pod(metadata=core_pb2.ObjectMeta(uid="u")).SerializeToString()
+    request = b"\x0a" + bytes([len(pod)]) + pod
+
+    received = ReceivedAdmit.from_stream(b"\x0a" + bytes([len(request)]) + request)
+
+    assert received.pod == pod
+    assert received.request.pod.metadata.uid == "u"
+
+
+@pytest.mark.parametrize(
+    ("data", "readable"),
+    [
+        pytest.param(b"", True, id="empty"),
+        pytest.param(b"\xff\xff\xff", False, id="no-field"),
+        pytest.param(b"\x0a\x03\xff\xff\xff", False, id="no-request"),
+    ],
+)
+def test_what_is_no_pod_of_a_stream_has_no_pod(data: bytes, readable: bool) -> None:
+    received = ReceivedAdmit.from_stream(data)
+
+    assert received.readable is readable
+    assert received.pod == b""
