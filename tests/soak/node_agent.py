@@ -13,8 +13,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ OWNER = "agent"
 NODE = "soak"
 MOST_PODS = 4
 PAUSE_SECONDS = 0.1
+IN_HAND_SECONDS = 0.3
 SETTLE_EVERY = 3
 SETTLED_SECONDS = 60.0
 """The agent asks again every few seconds where Admission was away."""
@@ -118,6 +119,17 @@ class NodeAgent:
                 self._faults = wrong
                 return
             await asyncio.sleep(0.05)
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """Have it stand still for the time of a `with` block, so that nothing changes meanwhile."""
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            # What it has sent has arrived by then.
+            await asyncio.sleep(IN_HAND_SECONDS)
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def check(self, listing: ad.ListAdmissionsResponse) -> list[str]:
         """What is wrong; settled, and nobody calling."""

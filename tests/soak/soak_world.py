@@ -141,9 +141,12 @@ class SoakWorld(World):
         """As of any node; and what the providers tell between calls is heard."""
         await self.claims.settle()
         await self.node_agent.settle()
-        faults = await super().judge() + await self._unheard()
-        listing = await self.admission.ListAdmissions(ad.ListAdmissionsRequest(), timeout=5)
-        faults += self.claims.check(listing) + self.node_agent.check(listing)
+        async with self.node_agent.held():
+            # Whatever it has asked for was decided before this is.
+            await super().ready()
+            faults = await super().judge() + await self._unheard()
+            listing = await self.admission.ListAdmissions(ad.ListAdmissionsRequest(), timeout=5)
+            faults += self.claims.check(listing) + self.node_agent.check(listing)
         return faults + self.missing
 
     async def _unheard(self) -> list[str]:
