@@ -18,7 +18,7 @@ _CANCELLED = "Locally cancelled by application!"
 class CarriedCall:
     """A call that is under way; cancelling who awaits it cancels it.
 
-    `left` is told when it was given up, by its caller or by its deadline.
+    `left` is told when it was given up, by its caller or by its deadline; perhaps twice.
     """
 
     __slots__ = (
@@ -81,7 +81,10 @@ class CarriedCall:
 
     def cancel(self) -> bool:
         """Give the call up; False if it is over already."""
-        return self._answer.cancel()
+        given_up = self._answer.cancel()
+        if given_up:
+            self._left(self.number)
+        return given_up
 
     def cancelled(self) -> bool:
         """Whether the call was given up on this side."""

@@ -143,6 +143,8 @@ class _Stream:
         try:
             while (data := await self._context.read()) is not aio.EOF:
                 await self._take(data)
+                # The call that has begun goes first: the next can wait, its caller cannot.
+                await asyncio.sleep(0)
         except (DecodeError, ValueError) as error:
             self._unreadable = f"the stream of calls cannot be read: {error}"
         except (aio.AbortError, aio.UsageError, aio.InternalError):
