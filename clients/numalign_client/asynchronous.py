@@ -6,9 +6,9 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
-from grpc import aio
+from grpc import StatusCode, aio
 
 from numalign.kube.core.v1 import core_pb2
 from numalign.v1 import admission_pb2 as ad
@@ -17,12 +17,15 @@ from numalign.v1 import decisions_pb2 as dc
 from numalign.v1 import types_pb2 as pb
 from numalign.v1.admission_pb2_grpc import AdmissionStub
 from numalign.v1.node_resources_pb2 import NodeResources
-from numalign_client.errors import error_of
+from numalign_client.errors import AdmissionError, ServiceUnavailable, error_of, error_of_item
 from numalign_client.target import OPTIONS, default_target, target_of
 from numalign_client.watching import PictureCursor, WatchCursor
-from numalign_client.wire import ADMIT, Explain, Pod, admit_bytes
+from numalign_client.wire import ADMIT, ADMIT_PODS, Explain, Pod, admit_bytes, pods_item
 
 T = TypeVar("T")
+
+_BROKEN_UNDER_A_WRITE = "Internal error from Core"
+"""What gRPC says of a stream that ended, for whatever reason, while it was written to."""
 
 
 class AsyncAdmissionClient:
@@ -49,6 +52,11 @@ class AsyncAdmissionClient:
         self._stub = AdmissionStub(self._channel)
         self._admit: Callable[..., Awaitable[ad.AdmitResponse]] = self._channel.unary_unary(
             ADMIT, request_serializer=None, response_deserializer=ad.AdmitResponse.FromString
+        )
+        self._admit_pods: Callable[..., Any] = self._channel.stream_stream(
+            ADMIT_PODS,
+            request_serializer=None,
+            response_deserializer=ad.AdmitPodsResponse.FromString,
         )
 
     async def __aenter__(self) -> Self:
@@ -103,6 +111,50 @@ class AsyncAdmissionClient:
             claims=claims,
         )
         return await _answer(self._admit(request, timeout=timeout))
+
+    async def admit_pods(
+        self,
+        pods: Iterable[Pod],
+        *,
+        dry_run: bool = False,
+        explain: Explain | str = Explain.NONE,
+        owner: str = "",
+        needs_node: bool = False,
+        timeout: float | None = None,
+    ) -> AsyncGenerator[ad.AdmitResponse | AdmissionError]:
+        """Decide on pods in one stream; what `admit` would give or raise for each, in order.
+
+        Faster than one call for each: several are recorded together. `timeout` is for all of them.
+        Raises an AdmissionError where the stream ends early; whether a pod without an answer was
+        admitted is said where it is asked about again.
+        """
+        requests = (
+            pods_item(
+                admit_bytes(
+                    pod,
+                    dry_run=dry_run,
+                    explain=explain,
+                    owner=owner,
+                    resize=False,
+                    needs_node=needs_node,
+                )
+            )
+            for pod in pods
+        )
+        call = self._admit_pods(requests, timeout=timeout)
+        try:
+            async for answer in call:
+                if answer.HasField("error"):
+                    yield error_of_item(answer.error.code, answer.error.message)
+                else:
+                    yield answer.decision
+        except aio.AioRpcError as failed:
+            if failed.details() == _BROKEN_UNDER_A_WRITE:
+                text = "the stream ended while pods were still sent"
+                raise ServiceUnavailable(StatusCode.UNAVAILABLE, text) from failed
+            raise error_of(failed) from failed
+        finally:
+            call.cancel()
 
     async def release(
         self,

@@ -123,6 +123,9 @@ def failed_call(error: RpcError) -> FailedCall:
     return cast("FailedCall", error)
 
 
+_BY_NUMBER = {code.value[0]: code for code in StatusCode}
+
+
 def error_of(failed: FailedCall) -> AdmissionError:
     """The exception for a failed call; AdmissionError itself for a code not in the tree."""
     code = failed.code()
@@ -134,6 +137,12 @@ def error_of(failed: FailedCall) -> AdmissionError:
         return InvalidRequest(code, sentence, (Violation("", sentence),))
     kind = _CLASSES.get(code, AdmissionError)
     return kind(code, details, _violations(failed))
+
+
+def error_of_item(code: int, message: str) -> AdmissionError:
+    """The exception for one pod of a stream on which no decision was made."""
+    status = _BY_NUMBER.get(code, StatusCode.UNKNOWN)
+    return _CLASSES.get(status, AdmissionError)(status, message)
 
 
 def _violations(failed: FailedCall) -> tuple[Violation, ...]:

@@ -22,11 +22,13 @@ from numalign.v1 import types_pb2 as pb
 from numalign_client.errors import InvalidRequest, Violation
 
 ADMIT = "/numalign.v1.Admission/Admit"
+ADMIT_PODS = "/numalign.v1.Admission/AdmitPods"
 
 Pod: TypeAlias = core_pb2.Pod | Mapping[str, object] | bytes
 """A pod: the message, a decoded JSON object as the API server gives it, or a v1.Pod's bytes."""
 
 _POD_TAG = bytes([ad.AdmitRequest.POD_FIELD_NUMBER << 3 | 2])
+_ADMIT_TAG = bytes([ad.AdmitPodsRequest.ADMIT_FIELD_NUMBER << 3 | 2])
 _OTHER_TAG = bytes([ad.AdmitRequest.OTHER_PODS_FIELD_NUMBER << 3 | 2])
 
 
@@ -86,6 +88,11 @@ def admit_bytes(
     ).SerializeToString()
     others = (_field(_OTHER_TAG, pod_bytes(other)) for other in other_pods)
     return b"".join((_field(_POD_TAG, pod_bytes(pod)), *others, rest))
+
+
+def pods_item(request: bytes) -> bytes:
+    """A serialised AdmitPodsRequest around a serialised AdmitRequest."""
+    return _field(_ADMIT_TAG, request)
 
 
 def pod_bytes(pod: Pod) -> bytes:

@@ -34,9 +34,15 @@ _WATCH_SECONDS = 0.5
 
 
 class HintProviderServicer(hp_grpc.HintProviderServicer):
-    """Serves one provider over its books. The instance id is new with every servicer."""
+    """Serves one provider over its books. The instance id is new with every servicer.
 
-    def __init__(self, provider: ServedProvider, store: PartStore | None = None) -> None:
+    With `call_stream` it says that a CallStream is served beside it.
+    """
+
+    def __init__(
+        self, provider: ServedProvider, store: PartStore | None = None, *, call_stream: bool = False
+    ) -> None:
+        self._call_stream = call_stream
         self._provider = provider
         self._books = Books(MemoryStore() if store is None else store)
         self._instance_id = uuid.uuid4().hex
@@ -48,6 +54,7 @@ class HintProviderServicer(hp_grpc.HintProviderServicer):
             name=self._provider.name,
             resources=self._provider.resources,
             instance_id=self._instance_id,
+            call_stream=self._call_stream,
         )
 
     def GetTopologyHints(
@@ -120,6 +127,10 @@ class HintProviderServicer(hp_grpc.HintProviderServicer):
             return hp.SealResponse(
                 instance_id=self._instance_id, allocations=self._books.holds(pod.metadata.uid)
             )
+
+    def Prepare(self, request: hp.PrepareRequest, context: Context) -> hp.PrepareResponse:
+        """No admission is of several pods here, so nobody is told to ask (GetInfo)."""
+        context.abort(grpc.StatusCode.UNIMPLEMENTED, "this provider takes one pod in an admission")
 
     def Commit(self, request: hp.CommitRequest, context: Context) -> hp.CommitResponse:
         """The admission is recorded."""

@@ -46,7 +46,17 @@ class ScriptedAdmission(ad_grpc.AdmissionServicer):
         request_iterator: Iterator[ad.AdmitPodsRequest],
         context: grpc.ServicerContext,
     ) -> Iterator[ad.AdmitPodsResponse]:
-        raise NotImplementedError
+        for request in request_iterator:
+            uid = request.admit.pod.metadata.uid
+            if self.fails is not None:
+                self.fails(context)
+            if not uid:
+                code = grpc.StatusCode.INVALID_ARGUMENT.value[0]
+                error = ad.StreamError(code=code, message="metadata.uid: Required value")
+                yield ad.AdmitPodsResponse(error=error)
+                continue
+            decision = self._answer(request.admit, context, ad.AdmitResponse(revision=7))
+            yield ad.AdmitPodsResponse(pod_uid=uid, decision=decision)
 
     def SetNode(  # noqa: N802 - the contract's
         self, request: ad.SetNodeRequest, context: grpc.ServicerContext

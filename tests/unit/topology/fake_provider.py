@@ -95,6 +95,10 @@ class FakeProvider(hp_grpc.HintProviderServicer):
         await self._take("Seal", request, context)
         return hp.SealResponse(instance_id=self.instance)
 
+    async def Prepare(self, request: hp.PrepareRequest, context: Context) -> hp.PrepareResponse:
+        await self._take("Prepare", request, context)
+        return hp.PrepareResponse(instance_id=self.instance)
+
     async def PrepareContainer(
         self, request: hp.HintProviderPrepareContainerRequest, context: Context
     ) -> hp.HintProviderPrepareContainerResponse:
