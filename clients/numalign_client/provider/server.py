@@ -12,8 +12,10 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from numalign.kube.pluginregistration.v1.api_pb2_grpc import add_RegistrationServicer_to_server
+from numalign.v1.call_stream_pb2_grpc import add_CallStreamServicer_to_server
 from numalign.v1.hint_provider_pb2_grpc import add_HintProviderServicer_to_server
 from numalign_client.provider.base import ServedProvider
+from numalign_client.provider.call_stream import CallStreamServicer
 from numalign_client.provider.found import FoundProvider
 from numalign_client.provider.registration import Registrar, Registration
 from numalign_client.provider.servicer import HintProviderServicer
@@ -70,9 +72,9 @@ class ProviderServer:
         if self._state is not None:
             self._store = SqliteStore(Path(self._state))
         server = grpc.server(ThreadPoolExecutor(_WORKERS))
-        add_HintProviderServicer_to_server(
-            HintProviderServicer(self._provider, self._store), server
-        )
+        servicer = HintProviderServicer(self._provider, self._store, call_stream=True)
+        add_HintProviderServicer_to_server(servicer, server)
+        add_CallStreamServicer_to_server(CallStreamServicer(servicer), server)
         healthy = health.HealthServicer()
         for name in ("", _SERVICE):
             healthy.set(name, health_pb2.HealthCheckResponse.SERVING)
