@@ -156,7 +156,8 @@ async def test_without_a_tracer_nothing_is_worked_out(
 
 
 @pytest.mark.processes
-async def test_five_processes(receiver: Receiver) -> None:
+@pytest.mark.parametrize("earlier", [0, 3], ids=["call by call", "over streams"])
+async def test_five_processes(receiver: Receiver, earlier: int) -> None:
     with tempfile.TemporaryDirectory(prefix="na-") as name:
         world = World(Path(name), together=False, seed=0)
         write(Path(name))
@@ -164,6 +165,9 @@ async def test_five_processes(receiver: Receiver) -> None:
             await world.start()
             # Before they have all met, a call may be answered without a decision.
             await world.ready()
+            for number in range(earlier):
+                probe = ad.AdmitRequest(pod=pod(f"earlier-{number}"), dry_run=True)
+                await world.admission.Admit(probe, timeout=WAIT_SECONDS)
             await world.admission.Admit(ad.AdmitRequest(pod=pod("a")), timeout=WAIT_SECONDS)
             # Spans are sent at the latest by a process that stops.
             await asyncio.gather(*(world.stop(process) for process in world.processes))
