@@ -97,10 +97,12 @@ class ProviderStore:
 
         def work(connection: sqlite3.Connection) -> None:
             change = put(connection)
+            whose = (self._provider, admission_id)
             connection.execute(
                 "INSERT INTO prepared(provider, admission_id, pod_uid, before, change)"
-                " VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                (self._provider, admission_id, pod_uid, None if change else before, change),
+                " SELECT ?, ?, ?, ?, ? WHERE NOT EXISTS"
+                " (SELECT 1 FROM prepared WHERE provider = ? AND admission_id = ?)",
+                (*whose, pod_uid, None if change else before, change, *whose),
             )
 
         if self.durable:
@@ -168,27 +170,27 @@ class ProviderStore:
         self._changes = 0 if change is None else self._changes + 1
 
         def put(connection: sqlite3.Connection) -> int | None:
-            fits = base is not None and self._token(connection) == base.token
-            if change is not None and fits:
-                return self._put_change(connection, change, token)
+            if base is not None and change is not None:
+                cursor = connection.execute(
+                    "INSERT INTO changes(provider, token, front, back, middle)"
+                    " SELECT ?, ?, ?, ?, ? WHERE ? = (SELECT token FROM changes"
+                    " WHERE provider = ? ORDER BY sequence DESC LIMIT 1)",
+                    (
+                        self._provider,
+                        token,
+                        change.front,
+                        change.back,
+                        change.middle,
+                        base.token,
+                        self._provider,
+                    ),
+                )
+                if cursor.rowcount:
+                    return cursor.lastrowid
             self._put_whole(connection, payload, token)
             return None
 
         return put
-
-    def _token(self, connection: sqlite3.Connection) -> int | None:
-        row = connection.execute(
-            "SELECT token FROM changes WHERE provider = ? ORDER BY sequence DESC LIMIT 1",
-            (self._provider,),
-        ).fetchone()
-        return None if row is None else int(row[0])
-
-    def _put_change(self, connection: sqlite3.Connection, change: ByteChange, token: int) -> int:
-        cursor = connection.execute(
-            "INSERT INTO changes(provider, token, front, back, middle) VALUES (?, ?, ?, ?, ?)",
-            (self._provider, token, change.front, change.back, change.middle),
-        )
-        return int(cursor.lastrowid or 0)
 
     def _put_whole(
         self, connection: sqlite3.Connection, payload: bytes | None, token: int | None
@@ -214,7 +216,10 @@ class ProviderStore:
         )
         connection.execute("DELETE FROM changes WHERE provider = ?", (self._provider,))
         if payload is not None and token is not None:
-            self._put_change(connection, ByteChange(len(payload), 0, b""), token)
+            connection.execute(
+                "INSERT INTO changes(provider, token, front, back, middle) VALUES (?, ?, ?, 0, ?)",
+                (self._provider, token, len(payload), b""),
+            )
 
     def _read(self, connection: sqlite3.Connection) -> tuple[bytes | None, _Changes]:
         row = connection.execute(

@@ -59,8 +59,23 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             " back INTEGER NOT NULL,"
             " middle BLOB NOT NULL) STRICT"
         ),
-        # The way back is to drop this change and those behind it; NULL: `before` is the way back.
-        "ALTER TABLE prepared ADD COLUMN change INTEGER",
+        # The way back is to drop `change` and those behind it; NULL: `before` is the way back.
+        # At most a few rows, without an index: each index is one more page to sync.
+        (
+            "CREATE TABLE prepared_parts("
+            " sequence INTEGER PRIMARY KEY,"
+            " provider TEXT NOT NULL,"
+            " admission_id TEXT NOT NULL,"
+            " pod_uid TEXT NOT NULL,"
+            " before BLOB,"
+            " change INTEGER) STRICT"
+        ),
+        (
+            "INSERT INTO prepared_parts(sequence, provider, admission_id, pod_uid, before)"
+            " SELECT sequence, provider, admission_id, pod_uid, before FROM prepared"
+        ),
+        "DROP TABLE prepared",
+        "ALTER TABLE prepared_parts RENAME TO prepared",
     ),
 )
 """Statements that lead from schema version i to i + 1, in order; never edited, only added to."""

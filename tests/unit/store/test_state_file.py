@@ -115,3 +115,28 @@ def test_a_creation_that_was_interrupted_is_done_again(tmp_path: Path) -> None:
     assert connection.execute("SELECT name FROM counters").fetchall() == []
     connection.close()
     assert not (tmp_path / "cpu.db.new").exists()
+
+
+def test_what_was_prepared_before_changes_were_kept_still_leads_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "node.db"
+    with monkeypatch.context() as older:
+        older.setattr("numalign.store.state_file.MIGRATIONS", MIGRATIONS[:1])
+        older.setattr("numalign.store.state_file.SCHEMA_VERSION", 1)
+        connection = open_state_file(path)
+        connection.execute("INSERT INTO snapshot VALUES ('cpu', ?, 1)", (b"after",))
+        connection.execute(
+            "INSERT INTO prepared(provider, admission_id, pod_uid, before)"
+            " VALUES ('cpu', 'a', 'pod', ?)",
+            (b"before",),
+        )
+        connection.close()
+
+    connection = open_state_file(path)
+
+    rows = connection.execute(
+        "SELECT provider, admission_id, pod_uid, before, change FROM prepared"
+    )
+    assert rows.fetchall() == [("cpu", "a", "pod", b"before", None)]
+    connection.close()
