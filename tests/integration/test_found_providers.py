@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,9 @@ import pytest
 from grpc import StatusCode, aio
 from tests.integration.one_node import OneNode, opened
 
+from numalign.config.settings import Service
 from numalign.kube.core.v1 import core_pb2
+from numalign.process import topology_part
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
 
@@ -36,6 +39,7 @@ def provider(directory: Path) -> Iterator[None]:
     """The example as a process, which is told its own socket alone."""
     example = ROOT / "clients" / "examples" / "hint-provider" / "provider.py"
     socket = directory / "found" / "cache-ways.sock"
+    socket.unlink(missing_ok=True)
     with subprocess.Popen([sys.executable, example, socket]) as process:
         try:
             yield
@@ -49,6 +53,13 @@ def pod(uid: str, ways: int) -> core_pb2.Pod:
     container = message.spec.containers.add(name="c", image="i")
     container.resources.limits[WAY].string = str(ways)
     return message
+
+
+def until_there(path: Path) -> None:
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 async def ways_of(node: OneNode, uid: str, ways: int) -> list[str]:
@@ -69,7 +80,10 @@ async def ways_of(node: OneNode, uid: str, ways: int) -> list[str]:
             await asyncio.sleep(0.05)
 
 
-async def test_a_provider_is_found_and_found_again_after_a_restart(directory: Path) -> None:
+async def test_a_provider_is_found_and_found_again_after_a_restart(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topology_part, "FOUND_SECONDS", 60.0)
     registry = str(directory / "found")
     async with opened(directory, providersRegistry=registry) as node:
         with provider(directory):
@@ -84,5 +98,11 @@ async def test_a_provider_is_found_and_found_again_after_a_restart(directory: Pa
             # It has lost its books, and has them back from the record.
             assert await ways_of(node, "b", 2) == ["0/3", "0/4"]
     with provider(directory):
+        until_there(directory / "found" / "cache-ways.sock")
         async with opened(directory, providersRegistry=registry) as node:
-            assert await ways_of(node, "b", 2) == ["0/3", "0/4"]
+            # It is known by the time that the Topology Manager says that it is ready.
+            (part,) = (p for p in node.node.parts if p.service is Service.TOPOLOGY)
+            await part.ready()
+            answer = await node.admission.Admit(ad.AdmitRequest(pod=pod("b", 2), dry_run=True))
+            held = [i for a in answer.allocations for d in a.devices for i in d.ids]
+            assert held == ["0/3", "0/4"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from grpc import aio
 
 from numalign.config.settings import Service
+from numalign.plugins.watcher import PluginWatcher
 from numalign.process.generation import Generation
 from numalign.process.part import Part
 from numalign.process.record_number import new_record
@@ -47,6 +49,9 @@ HEALTH_NAME = "numalign.v1.TopologyManager"
 PROVIDER_ORDER = (Service.DEVICE, Service.CPU, Service.MEMORY)
 """The order in which built-in providers are asked (TM-18)."""
 
+
+FOUND_SECONDS = 2.0
+"""How long providers that are found by their sockets may take before it counts as ready."""
 
 Connect = Callable[[Path], aio.Channel]
 """Opens a channel to a socket."""
@@ -131,6 +136,7 @@ async def topology_part(
         make_watched(settings.providers_registry, Service.TOPOLOGY.value)
     settling: set[asyncio.Task[None]] = set()
     settled = asyncio.Event()
+    found: list[PluginWatcher] = []
 
     async def serving() -> None:
         registry.watch_all()
@@ -141,10 +147,17 @@ async def topology_part(
         if settings.providers_registry is not None:
             handler = HintProviderHandler(third_party, manager.register)
             watching = watch_providers(settings.providers_registry, handler)
+            watching.look()
+            found.append(watching)
             settling.add(asyncio.ensure_future(watching.run()))
 
     async def ready() -> None:
         await settled.wait()
+        with contextlib.suppress(TimeoutError):
+            # Those whose sockets are there, unless one does not answer.
+            async with asyncio.timeout(FOUND_SECONDS):
+                for watching in found:
+                    await watching.idle()
 
     async def close() -> None:
         for task in settling:
