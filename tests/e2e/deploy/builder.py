@@ -18,13 +18,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.e2e.containerd import own_suite
 from tests.e2e.debian import cache_directory, debian_archive, unpacked
 from tests.e2e.required import need
 
 ROOT = Path(__file__).parents[3]
 DOCKERFILE = ROOT / "deploy" / "docker" / "Dockerfile"
 
+_SUITE = "bookworm"  # later ones call the libraries otherwise
 _LIBRARIES = ("libgpgme11", "libassuan0", "libgpg-error0", "libdevmapper1.02.1", "libseccomp2")
 _INCLUDED = "python3,python3-venv,ca-certificates"
 _SECONDS = 600
@@ -78,7 +78,7 @@ def _store() -> Iterator[Path]:
 
 def _buildah(store: Path) -> Path:
     """A command that is buildah with that store."""
-    root = unpacked(own_suite(), "buildah", *_LIBRARIES)
+    root = unpacked(_SUITE, "buildah", *_LIBRARIES)
     policy, command = store / "policy.json", store / "buildah"
     policy.write_text('{"default": [{"type": "insecureAcceptAnything"}]}', encoding="utf-8")
     text = _BUILDAH.format(root=root, policy=policy, store=store)
@@ -95,14 +95,13 @@ def _base_name() -> str:
 
 
 def _make_base(buildah: Path, name: str) -> None:
-    """A Debian of this machine's release with Python, as a base for the Dockerfile."""
-    suite = own_suite()
-    debootstrap = unpacked(suite, "debootstrap") / "usr"
+    """A Debian with Python, as a base for the Dockerfile."""
+    debootstrap = unpacked(_SUITE, "debootstrap") / "usr"
     with tempfile.TemporaryDirectory(prefix="nab-", dir=cache_directory()) as work:
         root = Path(work) / "root"
         _run(
             *(debootstrap / "sbin" / "debootstrap", "--variant=minbase", f"--include={_INCLUDED}"),
-            *(suite, root, debian_archive()),
+            *(_SUITE, root, debian_archive()),
             DEBOOTSTRAP_DIR=str(debootstrap / "share" / "debootstrap"),
         )
         left = ("var/cache/apt/archives", "var/lib/apt/lists", "dev")
