@@ -20,6 +20,7 @@ from grpc.aio import AioRpcError
 
 from numalign.config.loader import load_settings
 from numalign.config.settings import Service, Settings
+from numalign.errors import ConfigError
 from numalign.kube.core.v1 import core_pb2
 from numalign.model.ids import AdmissionId
 from numalign.process.layout import state_name
@@ -66,29 +67,36 @@ def copy_of(
     devices: hp.DeviceState | None,
     node_object: Path | None = None,
 ) -> Copy:
-    """A copy of a node that nobody outside has a part in. `node_object` is a file."""
-    section = dict(configuration.get("numalign") or {})
+    """A copy of a node that nobody outside has a part in. `node_object` is a file.
+
+    Raises ConfigError for a configuration whose sections are none.
+    """
+    section = _mapping(configuration, "numalign")
     notes: list[str] = []
     for key in _OUTSIDE:
         section.pop(key, None)
     notes += [
         f"hint provider {provider.get('name')} is not asked"
-        for provider in section.pop("providers", None) or ()
+        for provider in _mappings(section, "providers")
     ]
-    admission = section.pop("admission", None) or {}
+    admission = _mapping(section, "admission")
     notes += [
         f"admit handler {handler.get('name')} is not asked"
-        for handler in admission.get("handlers") or ()
+        for handler in _mappings(admission, "handlers")
     ]
-    plugins = section.pop("devicePlugins", None) or {}
+    plugins = _mapping(section, "devicePlugins")
     if plugins.get("mode", "static") != "static":
         section["devices"] = _static(devices)
         notes.append("device plugins are not asked: devices are chosen by their ids")
-    if (section.pop("dra", None) or {}).get("enabled"):
+    if _mapping(section, "dra").get("enabled"):
         notes.append("resource claims are not prepared: pods are judged without them")
+    for key in ("providers", "admission", "devicePlugins", "dra"):
+        section.pop(key, None)
     if section.pop("compatibility", "safe") != "safe":
         notes.append("placement is the kubelet's, the faults of its lifecycle are left out")
-    kept = {key: admission[key] for key in ("chain", "declaredFeatures") if key in admission}
+    kept: dict[str, Any] = {
+        key: admission[key] for key in ("chain", "declaredFeatures") if key in admission
+    }
     if node_object is not None:
         kept["node"] = str(node_object.absolute())
     else:
@@ -160,6 +168,20 @@ async def _record(
         await NodeFacts(database).note_whole_record()
     finally:
         await database.close()
+
+
+def _mapping(document: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = document.get(key) or {}
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{key}: must be a mapping, not {value!r}")
+    return dict(value)
+
+
+def _mappings(document: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    value = document.get(key) or []
+    if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
+        raise ConfigError(f"{key}: must be a list of mappings, not {value!r}")
+    return value
 
 
 def _static(devices: hp.DeviceState | None) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from numalign.errors import ConfigError
 from numalign.process.simulation import copy_of
 from numalign.v1 import hint_provider_pb2 as hp
 
@@ -59,6 +60,23 @@ def test_each_thing_that_is_left_out_is_named(section: dict[str, Any], note: str
     assert kept["secondOwner"] == "tolerate"
     assert not {"providers", "listen", "endpoints", "sockets", "dra", "metrics"} & kept.keys()
     assert "handlers" not in kept["admission"]
+
+
+@pytest.mark.parametrize(
+    ("configuration", "said"),
+    [
+        ({"numalign": "x"}, "numalign: must be a mapping, not 'x'"),
+        ({"numalign": {"devicePlugins": 3}}, "devicePlugins: must be a mapping, not 3"),
+        ({"numalign": {"dra": [1]}}, r"dra: must be a mapping, not \[1\]"),
+        ({"numalign": {"admission": "x"}}, "admission: must be a mapping, not 'x'"),
+        ({"numalign": {"providers": {"a": 1}}}, "providers: must be a list of mappings, not "),
+        ({"numalign": {"admission": {"handlers": [1]}}}, "handlers: must be a list of mappings"),
+    ],
+    ids=["section", "plugins", "claims", "admission", "providers", "handlers"],
+)
+def test_a_configuration_that_is_none_is_named(configuration: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        copy_of(configuration, (), None)
 
 
 def test_devices_of_plugins_become_a_list() -> None:
