@@ -15,7 +15,7 @@ from numalign.families.pieces import Compiled, compiled, compiled_all
 from numalign.model.hint import FamilyList, HintList, TopologyHint
 from numalign.model.numa_mask import NumaMask, narrowness
 
-_MOST_STEPS = 20_000
+_MOST_STEPS = 5_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from enum import StrEnum
 from numalign.errors import Undecided
 from numalign.families.choices import Choices, preferred_choices
 from numalign.families.expand import is_empty
+from numalign.families.merge import merge_offers
 from numalign.families.offers import offer_of
 from numalign.families.preferred import preferred
 from numalign.families.single_node import kept_hints
@@ -30,6 +31,9 @@ _MOST_MASKS_NAMED = 4
 
 _MOST_ACCEPTED = 64
 """How many accepted masks of a described list are looked for."""
+
+_MOST_WORK = 1000
+"""Steps for each question about described lists: an explanation must not hold up a decision."""
 
 _ANY_NODE = (1 << (MAX_NUMA_ID + 1)) - 1
 
@@ -53,9 +57,7 @@ class ResourceView:
 
     `accepted` holds the masks the policy accepts for it, narrowest first; with `any_node` it
     would do with any other as well. Where there may be many, `accepted` has the first few, and
-    `complete` says whether these are all. `best_alone` is the best hint were it the only
-    resource, None where that turns on a distance that the machine does not report (TM-10) or
-    takes too long to find. `stated` are its hints as they came.
+    `complete` says whether these are all. `stated` are its hints as they came.
     """
 
     provider: str
@@ -63,7 +65,6 @@ class ResourceView:
     accepted: tuple[NumaMask, ...]
     any_node: bool
     nowhere: bool
-    best_alone: TopologyHint | None
     complete: bool = True
     stated: HintList = ()
 
@@ -97,7 +98,7 @@ def explain_merge(record: MergeRecord, policy: Policy, numa: NumaInfo) -> MergeV
         cause=cause,
         clashing=tuple(view.resource for view in blamed),
         resources=views,
-        sentence=_sentence(record, policy, cause, blamed),
+        sentence=_sentence(record, policy, numa, cause, blamed),
     )
 
 
@@ -124,19 +125,27 @@ def _view(
         accepted=tuple(sorted(usable, key=narrowness)),
         any_node=None in accepted,
         nowhere=not hints or (isinstance(hints, FamilyList) and is_empty(hints)),
-        best_alone=_best_alone(resource, hints, policy),
         complete=complete,
         stated=hints,
     )
 
 
-def _best_alone(resource: str, hints: HintList, policy: Policy) -> TopologyHint | None:
-    alone: Mapping[str, HintList] = {resource: hints}
+def _best_alone(view: ResourceView, policy: Policy, numa: NumaInfo) -> TopologyHint | None:
+    """The best hint were it the only resource.
+
+    None where that turns on a distance that the machine does not report (TM-10) or takes too long
+    to find: the merge of all resources did not need that answer.
+    """
+    alone: Mapping[str, HintList] = {view.resource: view.stated}
     try:
-        return policy.decide([alone]).best
+        if not isinstance(view.stated, FamilyList):
+            return policy.decide([alone]).best
+        fitter = numa.closest if numa.distances else narrowest
+        work = Work(_MOST_WORK)
+        merged = merge_offers([offer_of(view.stated)], numa.default_mask, fitter, work)
     except (MissingDistance, Undecided):
-        # The merge of all resources did not need that answer, so its outcome stands.
         return None
+    return merged.best if merged.proved else None
 
 
 def accepted_choices(family: FamilyList, policy: Policy) -> Choices:
@@ -171,7 +180,7 @@ def _agree(views: list[ResourceView], numa: NumaInfo) -> bool:
     if not all(view.complete for view in views):
         offers = [offer_of(view.stated) for view in views if view.stated is not None]
         try:
-            return preferred(offers, numa.default_mask, narrowest, Work()) is not None
+            return preferred(offers, numa.default_mask, narrowest, Work(_MOST_WORK)) is not None
         except OutOfWork:
             return True
     masks = [set(view.accepted) for view in views]
@@ -189,17 +198,21 @@ def _fewest_clashing(views: list[ResourceView], numa: NumaInfo) -> list[Resource
 
 
 def _sentence(
-    record: MergeRecord, policy: Policy, cause: MergeCause, blamed: list[ResourceView]
+    record: MergeRecord,
+    policy: Policy,
+    numa: NumaInfo,
+    cause: MergeCause,
+    blamed: list[ResourceView],
 ) -> str:
     subject = "the pod" if record.container is None else f'container "{record.container}"'
     merged = mask_words(record.best.mask)
     if cause is MergeCause.ALIGNED:
         return f"policy {policy.name} admits {subject}: all resources agree on {merged}"
     outcome = f"admits {subject} unaligned" if record.admitted else f"refuses {subject}"
-    return f"policy {policy.name} {outcome}: {_obstacle(policy, cause, blamed)}"
+    return f"policy {policy.name} {outcome}: {_obstacle(policy, numa, cause, blamed)}"
 
 
-def _obstacle(policy: Policy, cause: MergeCause, blamed: list[ResourceView]) -> str:
+def _obstacle(policy: Policy, numa: NumaInfo, cause: MergeCause, blamed: list[ResourceView]) -> str:
     names = _listed([view.resource for view in blamed])
     if cause is MergeCause.NOWHERE:
         return f"no set of NUMA nodes can give {names}"
@@ -210,9 +223,9 @@ def _obstacle(policy: Policy, cause: MergeCause, blamed: list[ResourceView]) -> 
         return f"no NUMA node alone can give {names}"
     alone = _listed(
         [
-            f"{view.resource} on {mask_words(view.best_alone.mask)}"
+            f"{view.resource} on {mask_words(best.mask)}"
             for view in blamed
-            if view.best_alone is not None
+            if (best := _best_alone(view, policy, numa)) is not None
         ]
     )
     detail = f" (best that is left: {alone})" if alone else ""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from numalign.model.hint import ProviderHints, TopologyHint
+from numalign.model.hint import FamilyList, Piece, ProviderHints, Threshold, TopologyHint
 from numalign.model.numa_mask import NumaMask, mask_of
 from numalign.topology.explain_merge import MergeCause, explain_merge, mask_words
 from numalign.topology.numa_info import NumaInfo, narrowest
@@ -166,7 +166,6 @@ def test_views_of_the_resources() -> None:
 
     assert not verdict.admitted
     assert (first.provider, first.resource, first.accepted) == ("device", "a", (3, 6))
-    assert first.best_alone == TopologyHint(NumaMask(3), True)
     assert (second.provider, second.resource, second.accepted) == ("memory", "b", (5,))
     assert not second.any_node
     assert not second.nowhere
@@ -185,18 +184,35 @@ def test_a_resource_that_would_do_anywhere_is_never_blamed() -> None:
     assert verdict.clashing == ("y", "z")
 
 
-def test_best_alone_is_unknown_where_a_distance_is_missing() -> None:
+def test_best_that_is_left_is_not_told_where_a_distance_is_missing() -> None:
     sparse = NumaInfo(
         nodes=(0, 8), default_mask=mask_of((0, 8)), distances={0: (10, 32), 8: (32, 10)}
     )
     policy = RestrictedPolicy(sparse, sparse.closest)
-    tied = {"cpu": good(mask_of((0,)), mask_of((8,)))}
-    record = record_of(policy, ("cpu", tied), ("device", {"gpu": good(1)}))
+    left = tuple(TopologyHint(mask_of((node,)), False) for node in (0, 8))
+    record = record_of(policy, ("cpu", {"cpu": left}), ("device", {"gpu": left[:1]}))
 
-    cpu, gpu = explain_merge(record, policy, sparse).resources
+    sentence = explain_merge(record, policy, sparse).sentence
 
-    assert cpu.best_alone is None
-    assert gpu.best_alone == TopologyHint(NumaMask(1), True)
+    assert sentence.endswith("can give cpu and gpu (best that is left: gpu on {0})")
+
+
+def test_best_that_is_left_of_a_described_list_is_the_merge_of_it_alone() -> None:
+    nodes = range(16)
+    numa = NumaInfo(
+        nodes=tuple(nodes),
+        default_mask=mask_of(nodes),
+        distances={a: tuple(10 if a == b else 12 + (a ^ b) for b in nodes) for a in nodes},
+    )
+    policy = BestEffortPolicy(numa, numa.closest)
+    free = tuple(node % 5 for node in nodes)
+    family = FamilyList((Piece(numa.default_mask, thresholds=(Threshold(9, free),)),), (), 1)
+    record = record_of(policy, ("cpu", {"cpu": family}))
+
+    sentence = explain_merge(record, policy, numa).sentence
+
+    best = policy.decide([{"cpu": family}]).best
+    assert sentence.endswith(f"(best that is left: cpu on {mask_words(best.mask)})")
 
 
 @pytest.mark.parametrize(
