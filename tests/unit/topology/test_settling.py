@@ -26,7 +26,15 @@ from tests.unit.topology.settling_model import (
 
 from numalign.errors import Unavailable
 from numalign.model.ids import AdmissionId, PodUid
-from numalign.topology.settling import Told, differences, names_every_pod, told, unclaimed
+from numalign.topology.settling import (
+    Told,
+    decided_under,
+    differences,
+    in_group,
+    names_every_pod,
+    told,
+    unclaimed,
+)
 
 T = TypeVar("T")
 
@@ -54,6 +62,22 @@ def test_what_a_provider_is_told(whole: bool, ready: bool, complete: bool) -> No
         complete=complete,
         record_lost=not whole,
     )
+
+
+def test_a_provider_is_told_of_a_group_by_the_id_that_it_knows() -> None:
+    group, single = AdmissionId("run-1"), AdmissionId("run-2")
+    recorded = {
+        PodUid("a"): in_group(group, 1),
+        PodUid("b"): in_group(group, 2),
+        PodUid("c"): single,
+    }
+
+    say = told(recorded, frozenset(recorded), sources_ready=True, whole=True)
+
+    assert say.committed == (group, single)
+    assert say.active == ("a", "b", "c")
+    assert len({*recorded.values()}) == len(recorded)
+    assert decided_under(single) == single
 
 
 def test_differences_are_pods_to_give_back_and_strays() -> None:
