@@ -84,7 +84,7 @@ soak: $(READY) ## Load five services for long and break them meanwhile; ARGS="--
 crash: $(READY) ## Kill services at every place, in pairs and while they recover; ARGS="--seed 7"
 	$(Q)$(BIN)/python -m tests.integration.crash $(ARGS)
 
-bench: $(READY) ## Measure how long decisions take
+bench: $(READY) ## Measure how long decisions take; ARGS="five one --against tests/bench/baseline.json"
 	$(Q)$(BIN)/python tests/bench $(ARGS)
 
 protos: $(READY) ## Generate the Python code of protos/
