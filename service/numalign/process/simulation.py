@@ -8,6 +8,7 @@ thing that is left out is named.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -20,7 +21,7 @@ from grpc.aio import AioRpcError
 
 from numalign.config.loader import load_settings
 from numalign.config.settings import Service, Settings
-from numalign.errors import ConfigError
+from numalign.errors import ConfigError, Unavailable
 from numalign.kube.core.v1 import core_pb2
 from numalign.model.ids import AdmissionId
 from numalign.process.layout import state_name
@@ -36,6 +37,9 @@ from numalign.v1 import types_pb2 as pb
 from numalign.v1.admission_pb2_grpc import AdmissionStub
 
 _log = get_logger("simulation")
+
+_LONGEST_SECONDS = 60
+"""How long the copy may take to put its books in order: seconds, on a slow machine."""
 
 _OUTSIDE = ("listen", "sockets", "endpoints", "podResources", "kubeletConfigz", "metrics", "agent")
 """Keys of the `numalign` section that say how the node is reached, not how it decides."""
@@ -138,12 +142,24 @@ async def _running(copy: Copy) -> AsyncIterator[Node]:
             await _record(settings, copy.admissions)
         node = await Node.open(settings)
         try:
-            await node.serving()
-            for part in node.parts:
-                await part.ready()
+            await _ready(node)
             yield node
         finally:
             await node.close()
+
+
+async def _ready(node: Node) -> None:
+    """Wait until the copy decides on pods. Raises Unavailable where it does not come to that."""
+    try:
+        async with asyncio.timeout(_LONGEST_SECONDS):
+            await node.serving()
+            for part in node.parts:
+                await part.ready()
+    except TimeoutError as error:
+        raise Unavailable(
+            f"the copy of the node was not ready within {_LONGEST_SECONDS} s: what its pods hold "
+            "may be damaged; take the snapshot again"
+        ) from error
 
 
 def _settings(copy: Copy, directory: Path) -> Settings:

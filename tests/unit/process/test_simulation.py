@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
-from numalign.errors import ConfigError
+from numalign.errors import ConfigError, Unavailable
+from numalign.kube.pod_json import pod_from_json
+from numalign.process import simulation
 from numalign.process.simulation import copy_of
 from numalign.v1 import hint_provider_pb2 as hp
+from numalign.v1 import types_pb2 as pb
 
 ALONE = "no Node object is given: the Topology Manager alone decides"
 
@@ -97,3 +100,29 @@ def test_a_node_object_takes_the_place_of_the_note(tmp_path: Path) -> None:
     copy = copy_of({"numalign": {}}, (), None, tmp_path / "node.yaml")
     assert copy.notes == ()
     assert copy.document["numalign"]["admission"] == {"node": str(tmp_path / "node.yaml")}
+
+
+async def test_a_copy_that_cannot_put_its_books_in_order_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(simulation, "_LONGEST_SECONDS", 0.5)
+    core = {"id": 0, "socket_id": 0, "threads": [0, 1]}
+    node = {"id": 0, "memory_bytes": 1 << 30, "cores": [core]}
+    configuration = {
+        "topologyManagerPolicy": "restricted",
+        "cpuManagerPolicy": "static",
+        "reservedSystemCPUs": "0",
+        "numalign": {"machine": {"numa_nodes": [node]}},
+    }
+    record = pb.AdmissionRecord(pod_uid="u", namespace="default", name="p")
+    record.allocations.add(container="c", cpus="no list")
+    pod = pod_from_json(
+        {
+            "metadata": {"name": "p", "namespace": "default", "uid": "u"},
+            "spec": {"containers": [{"name": "c"}]},
+        }
+    )
+    copy = copy_of(configuration, [(record, pod.SerializeToString())], None)
+
+    with pytest.raises(Unavailable, match="the copy of the node was not ready within"):
+        await simulation.simulate(copy, (), pb.EXPLAIN_LEVEL_NONE)

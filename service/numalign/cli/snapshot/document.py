@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -109,20 +109,27 @@ def snapshot_of(document: object) -> NodeSnapshot:
         memory=found.optional("memory", hp.MemoryState),
         device=found.optional("device", hp.DeviceState),
     )
-    if snapshot.cpu is not None:
-        _check_cpus(snapshot.cpu)
+    _check_cpus(snapshot)
     return snapshot
 
 
-def _check_cpus(cpu: hp.CpuState) -> None:
+def _cpu_lists(snapshot: NodeSnapshot) -> Iterator[tuple[str, str]]:
+    """Every list of CPUs, and where it stands."""
+    if (cpu := snapshot.cpu) is not None:
+        yield "cpu.defaultCpus", cpu.default_cpus
+        yield "cpu.reservedCpus", cpu.reserved_cpus
+        yield from ((f"cpu.pods[{i}].cpus", pod.cpus) for i, pod in enumerate(cpu.pods))
+        yield from ((f"cpu.assignments[{i}].cpus", a.cpus) for i, a in enumerate(cpu.assignments))
+    for i, admitted in enumerate(snapshot.admissions):
+        record, where = admitted.record, f"admissions[{i}].record"
+        yield f"{where}.podAllocation.cpus", record.pod_allocation.cpus
+        for j, allocation in enumerate(record.allocations):
+            yield f"{where}.allocations[{j}].cpus", allocation.cpus
+
+
+def _check_cpus(snapshot: NodeSnapshot) -> None:
     """Raises ConfigError for a list of CPUs that is none."""
-    lists = [
-        ("cpu.defaultCpus", cpu.default_cpus),
-        ("cpu.reservedCpus", cpu.reserved_cpus),
-        *((f"cpu.pods[{i}].cpus", pod.cpus) for i, pod in enumerate(cpu.pods)),
-        *((f"cpu.assignments[{i}].cpus", held.cpus) for i, held in enumerate(cpu.assignments)),
-    ]
-    for where, text in lists:
+    for where, text in _cpu_lists(snapshot):
         try:
             CpuSet.parse(text)
         except CpuSetSyntaxError as error:

@@ -111,6 +111,11 @@ def test_what_pods_run_is_left_out_and_what_decides_is_not(tmp_path: Path) -> No
             r'cpu.assignments\[1\].cpus: "a" is no list of CPUs: ',
             id="CPU list",
         ),
+        pytest.param(
+            {"admissions": [{"record": {"allocations": [{"cpus": "x"}]}, "pod": ""}]},
+            r'admissions\[0\].record.allocations\[0\].cpus: "x" is no list of CPUs: ',
+            id="CPU list of a record",
+        ),
         pytest.param({"revision": "x"}, "revision: must be a whole number", id="number"),
         pytest.param({"taken": 1}, "taken: must be text", id="text"),
         pytest.param({"services": []}, "services: must be a mapping", id="mapping"),
