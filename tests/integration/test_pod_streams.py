@@ -231,6 +231,19 @@ async def test_as_a_kubelet_pods_of_a_stream_are_decided_by_themselves(
         assert {REJECTED, ADMITTED} == set(verdicts(answers))
 
 
+async def test_beside_a_provider_that_takes_one_pod_at_a_time_each_is_decided_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Group, "add", None)
+    async with opened(tmp_path) as node:
+        node.servicer(Service.TOPOLOGY)._registry.handles[0].takes_groups = False
+
+        answers = await stream(node.admission, mixed())
+
+        assert {REJECTED, ADMITTED} == set(verdicts(answers))
+        assert await node.faults() == []
+
+
 async def test_the_chain_counts_pods_that_are_not_recorded_yet(tmp_path: Path) -> None:
     """Deferred and rejected ones in the middle take no place."""
     root = tmp_path / "root"
