@@ -289,6 +289,7 @@ async def world_fixture() -> AsyncIterator[World]:
         yield world
 
 
+@pytest.mark.processes
 async def test_a_caller_that_does_not_read_is_waited_for_and_nobody_waits_for_it(
     world: World,
 ) -> None:
@@ -317,6 +318,7 @@ async def test_a_caller_that_does_not_read_is_waited_for_and_nobody_waits_for_it
     assert await world.judge() == []
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("process", "place"),
     [
@@ -366,6 +368,7 @@ async def test_whoever_dies_in_the_middle_every_pod_is_whole_or_not_there(
     assert await world.judge() == []
 
 
+@pytest.mark.processes
 async def test_the_deadline_of_a_stream_is_kept_and_what_it_cut_off_can_be_asked_for_again(
     world: World,
 ) -> None:
