@@ -20,15 +20,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from numalign.errors import InvalidInput, NumalignError, QueueFull
-from numalign.telemetry.attributes import pod_attributes
+from numalign.telemetry import attributes
 from numalign.telemetry.logs import log_fields
-from numalign.telemetry.tracing import span
+from numalign.telemetry.tracing import active_tracer, span
 from numalign.topology.decision import AdmitCall, Decision
 from numalign.topology.group import LARGEST, Group
 from numalign.topology.turnstile import Turnstile
 
 READ_AHEAD = 8
 """How many pods are read before they are decided on; a faster caller has to wait."""
+
+_ADMIT = "admit pod"
+"""Name of the span around the decision on one pod."""
 
 PROMISED_SECONDS = 0.02
 """How long the next pod is waited for where one was promised."""
@@ -198,7 +201,7 @@ class PodStream:
             return call, None
         if group is None:
             raise AssertionError("no group is open")
-        with _about(call, group.admission_id):
+        with about(_ADMIT, call, group.admission_id):
             try:
                 response, result = await group.add(call)
             except InvalidInput as error:
@@ -215,7 +218,7 @@ class PodStream:
         call = asked.call
         if isinstance(call, NumalignError):
             return call
-        with _about(call):
+        with about(_ADMIT, call):
             try:
                 return await self._one(call, waited)
             except NumalignError as error:
@@ -247,14 +250,15 @@ def _now() -> float:
 
 
 @contextmanager
-def _about(call: AdmitCall, admission_id: str = "") -> Iterator[None]:
-    """What is logged and traced in a `with` block is about this pod."""
+def about(step: str, call: AdmitCall, admission_id: str = "") -> Iterator[None]:
+    """What is logged and traced in a `with` block is about this pod, in this step."""
     pod = call.pod
     fields = {"pod": f"{pod.namespace}/{pod.name}", "pod_uid": pod.uid}
     if admission_id:
         fields["admission_id"] = admission_id
-    with (
-        log_fields(**fields),
-        span("admit pod", **pod_attributes(pod.uid, pod.namespace, pod.name)),
-    ):
-        yield
+    with log_fields(**fields):
+        if active_tracer() is None:
+            yield
+        else:
+            with span(step, **attributes.pod_attributes(pod.uid, pod.namespace, pod.name)):
+                yield

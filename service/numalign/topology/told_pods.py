@@ -10,11 +10,8 @@ from typing import Protocol
 
 from numalign.errors import NumalignError
 from numalign.rpc.status import status_of
-from numalign.telemetry.attributes import pod_attributes
-from numalign.telemetry.logs import log_fields
-from numalign.telemetry.tracing import span
 from numalign.topology.decision import AdmitCall, Decision
-from numalign.topology.pod_stream import DecidedPod, PodEvent
+from numalign.topology.pod_stream import DecidedPod, PodEvent, about
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import topology_pb2 as tm
 
@@ -58,11 +55,7 @@ class ToldPods:
         call, outcome = decided.asked.call, decided.outcome
         if isinstance(call, NumalignError) or isinstance(outcome, NumalignError):
             return
-        pod = call.pod
-        with (
-            log_fields(pod=f"{pod.namespace}/{pod.name}", pod_uid=pod.uid),
-            span("pod settled", **pod_attributes(pod.uid, pod.namespace, pod.name)),
-        ):
+        with about("pod settled", call):
             self._observer.decided(call, outcome, decided.seconds)
 
 
