@@ -92,6 +92,25 @@ async def test_an_admission_id_belongs_to_one_pod(store: AdmissionStore) -> None
     assert (await store.load_all()).revision == 1
 
 
+async def test_pods_are_committed_together_each_with_its_revision(store: AdmissionStore) -> None:
+    assert await store.commit_all([row("b"), row("a")]) == (1, 2)
+    found = await store.load_all()
+
+    assert found.admissions == (replace(row("b"), revision=1), replace(row("a"), revision=2))
+
+
+async def test_of_pods_that_are_committed_together_all_are_or_none(store: AdmissionStore) -> None:
+    await store.commit(row("a"))
+    with pytest.raises(StateError, match="UNIQUE constraint failed"):
+        await store.commit_all(
+            [row("b"), replace(row("c"), admission_id=row("a").admission_id), row("d")]
+        )
+
+    found = await store.load_all()
+    assert [each.pod_uid for each in found.admissions] == ["a"]
+    assert found.revision == 1
+
+
 async def test_deleted_pods_take_their_containers_along(store: AdmissionStore) -> None:
     for name in "abc":
         await store.commit(row(name))
