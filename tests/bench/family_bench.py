@@ -31,7 +31,10 @@ _LONG_SECONDS = 0.1
 """A state that takes this long is not merged again: a pause of the machine matters little."""
 
 LIMITS = {8: 3.0, 16: 10.0, 32: 25.0, 64: 200.0}
-"""Milliseconds of the slowest of a hundred merges, by number of NUMA nodes."""
+"""Milliseconds of the slowest of a hundred merges in fragmented states, by number of NUMA nodes.
+
+The other kinds are harder than what pods leave behind; they have no target.
+"""
 
 _KINDS: dict[str, Callable[[Random, int], list[FamilyList]]] = {
     "fragmented": fragmented,
@@ -53,26 +56,31 @@ class Merges:
 def measure() -> Iterator[Figure | Curve]:
     """The 99th percentile of each kind of state, and what was not settled."""
     curves: dict[str, list[tuple[float, float]]] = {}
-    open_ends = {"unproved": 0, "undecided": 0}
     for kind in _KINDS:
+        aimed = kind == "fragmented"
+        unsettled = {"not proved": 0, "not decided": 0}
         for nodes, limit in LIMITS.items():
             for mode, distances in (("narrowest", ("narrowest",)), ("closest", DISTANCES)):
                 merges = _merges(kind, nodes, distances)
-                p99 = merges.times.at(0.99)
                 yield Figure(
                     name=f"merge, {nodes} nodes, {kind}, {mode}, p99",
                     unit="ms",
-                    value=p99,
+                    value=merges.times.at(0.99),
                     floor=merges.yardstick,
-                    target=at_most(limit),
+                    target=at_most(limit) if aimed else None,
                 )
                 for share, line in ((0.5, "p50"), (0.99, "p99")):
                     points = curves.setdefault(f"{kind}, {mode}, {line}", [])
                     points.append((nodes, merges.times.at(share)))
-                open_ends["unproved"] += merges.unproved
-                open_ends["undecided"] += merges.undecided
-    for name, count in open_ends.items():
-        yield Figure(name=f"merges of these {name}", unit="", value=count, target=at_most(0))
+                unsettled["not proved"] += merges.unproved
+                unsettled["not decided"] += merges.undecided
+        for how, count in unsettled.items():
+            yield Figure(
+                name=f"merges, {kind}, {how}, of {2 * len(LIMITS) * STATES}",
+                unit="",
+                value=count,
+                target=at_most(0) if aimed else None,
+            )
     for name, points in curves.items():
         yield Curve(plot="merge", name=name, points=tuple(points))
 
