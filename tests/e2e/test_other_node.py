@@ -21,11 +21,13 @@ from tests.integration.fake_api.execution import Execution
 from tests.integration.fake_api.server import FakeApiServer, fake_api_server
 from tests.integration.served_node import ServedNode, container, pod
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(400)]
 
 NAMESPACE = "numalign-system"
 NODE = "node-1"
 _PROGRAM = (sys.executable, "-m", "numalign.cli")
+_PATIENT = ("--timeout", "150")
+"""Each connection starts a process here and one there, on a machine that may be busy."""
 _POD = """\
 apiVersion: v1
 kind: Pod
@@ -72,6 +74,7 @@ class Cluster:
         process = await asyncio.create_subprocess_exec(
             *_PROGRAM,
             *command,
+            *_PATIENT,
             env=self.environment(**variables),
             cwd=self.directory,
             stdout=asyncio.subprocess.PIPE,
@@ -174,7 +177,7 @@ async def test_top_goes_on_until_it_is_interrupted(cluster: Cluster) -> None:
     terminal, other_end = os.openpty()
     process = await asyncio.create_subprocess_exec(
         *_PROGRAM,
-        *("top", "--node", NODE, "--interval", "0.1"),
+        *("top", "--node", NODE, "--interval", "0.1", *_PATIENT),
         env=cluster.environment(TERM="xterm", COLUMNS="120", LINES="60"),
         stdin=other_end,
         stdout=other_end,
