@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from numalign.config.loader import load_settings
+from numalign.config.settings import Service
 from numalign.kube.core.v1 import core_pb2
 from numalign.kube.pod_json import pod_from_json
+from numalign.process.node import Node
 from numalign.process.simulation import Simulated, copy_of, simulate
+from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import decisions_pb2 as dc
 from numalign.v1 import types_pb2 as pb
+from numalign.v1.admission_pb2_grpc import AdmissionStub
 
 GPU = "example.com/gpu"
 
@@ -38,6 +46,7 @@ def configuration(policy: str, scope: str, **section: Any) -> dict[str, Any]:
         "numalign": {
             "machine": {"numa_nodes": nodes},
             "devices": [{"resource": GPU, "devices": gpus}],
+            "secondOwner": "tolerate",
             **section,
         },
     }
@@ -135,3 +144,36 @@ async def test_nothing_is_kept_of_the_trial() -> None:
 
     assert outcome.decision is not None
     assert outcome.decision.verdict == pb.VERDICT_ADMITTED
+
+
+async def _explained(directory: Path, *, then: core_pb2.Pod | None) -> str:
+    """What the journal says would have fitted, of a pod that nobody asked about at the time."""
+    config = directory / "config.json"
+    config.write_text(json.dumps(configuration("single-numa-node", "pod")), encoding="utf-8")
+    places = {"runtimeDirectory": str(directory / "r"), "stateDirectory": str(directory / "s")}
+    node = await Node.open(load_settings(config, {}, is_root=False, overrides=places))
+    try:
+        await node.serving()
+        stub = AdmissionStub(node.channel(Service.ADMISSION))
+        # The first thing that changes on a node is that its shared CPUs become known.
+        async for event in stub.WatchAssignments(ad.WatchAssignmentsRequest()):
+            if event.shared_cpus.cpus:
+                break
+        await stub.Admit(ad.AdmitRequest(pod=a_pod("p", (5, 0), (6, 0))))
+        if then is not None:
+            await stub.Admit(ad.AdmitRequest(pod=then))
+        found = await stub.GetDecision(dc.GetDecisionRequest(pod="p"))
+        return found.decision.explanation.obstacles[0].would_fit
+    finally:
+        await node.close()
+
+
+async def test_the_journal_says_so_too(tmp_path: Path) -> None:
+    assert "scope container would accept {0}" in await _explained(tmp_path, then=None)
+
+
+async def test_the_journal_does_not_say_so_once_the_node_has_changed(tmp_path: Path) -> None:
+    said = await _explained(tmp_path, then=a_pod("q", (1, 0)))
+
+    assert said
+    assert "scope" not in said
