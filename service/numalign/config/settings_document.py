@@ -16,6 +16,7 @@ from numalign.config.settings import (
     AdmitHandlerSettings,
     ConfigzSettings,
     DevicePluginSettings,
+    DraSettings,
     LimitSettings,
     ListenSettings,
     MachineFile,
@@ -100,6 +101,7 @@ def _extension(settings: Settings) -> dict[str, Any]:
         "machine": _machine(settings.machine),
         "devices": [_resource(resource) for resource in settings.devices],
         "devicePlugins": _device_plugins(settings.device_plugins),
+        "dra": _dra(settings.dra),
         "nodeAllocatableReservation": reservation,
         "providers": [
             {
@@ -153,6 +155,16 @@ def _device_plugins(plugins: DevicePluginSettings) -> dict[str, Any]:
         "retryAfter": _seconds(plugins.retry_after),
         "podResourcesSocket": str(plugins.pod_resources_socket),
         "pollInterval": _seconds(plugins.poll_interval),
+    }
+
+
+def _dra(dra: DraSettings) -> dict[str, Any]:
+    return {
+        "enabled": dra.enabled,
+        "pluginsRegistry": str(dra.plugins_registry),
+        "callTimeout": _seconds(dra.call_timeout),
+        "retryAfter": _seconds(dra.retry_after),
+        "numaHints": dra.numa_hints,
     }
 
 

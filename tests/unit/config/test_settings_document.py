@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from numalign.config.extension import EXTENSION_KEYS
 from numalign.config.loader import load_settings
 from numalign.config.settings import Settings
 from numalign.config.settings_document import settings_document
@@ -39,6 +40,7 @@ numalign:
   endpoints: {cpu: /run/other/cpu.sock}
   podResources: {socket: /run/pods.sock}
   devicePlugins: {pluginsRegistry: "", reportDeadline: 90s}
+  dra: {enabled: true, pluginsRegistry: /dra, callTimeout: 9s, retryAfter: 1s, numaHints: true}
   admission:
     chain: v1.31
     node: /etc/node.yaml
@@ -59,6 +61,8 @@ numalign:
   - {name: licences, endpoint: /run/l.sock, timeout: 250ms, failurePolicy: Ignore}
   providerTimeout: 2s
   queueDepth: 3
+  historyLength: 77
+  journal: {size: 64Ki}
   metrics: {address: "127.0.0.1:9464", services: {cpu: "[::1]:0"}}
   log: {level: debug, format: console}
   owner: me
@@ -79,6 +83,13 @@ def test_read_again(tmp_path: Path, text: str) -> None:
     again = load(path, yaml.safe_dump(settings_document(settings)))
 
     assert replace(again, kubelet={}, warnings=()) == replace(settings, kubelet={}, warnings=())
+
+
+def test_no_key_is_left_out(tmp_path: Path) -> None:
+    """But the agent's own, which the services do not read."""
+    written = settings_document(load(tmp_path / "c.yaml", FULL))["numalign"]
+
+    assert written.keys() == set(EXTENSION_KEYS) - {"agent"}
 
 
 def test_other_kubelet_keys_stay(tmp_path: Path) -> None:
