@@ -5,7 +5,7 @@ Thin around numalign_client: adds the owner, deadlines, spans, and the revision 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,13 +13,13 @@ from numalign.kube.core.v1 import core_pb2
 from numalign.kube.pod_json import pod_from_json
 from numalign.model.revision import latest
 from numalign.rpc.channel import open_channel
-from numalign.telemetry.attributes import pod_attributes
-from numalign.telemetry.tracing import active_tracer, span
+from numalign.telemetry.tracing import active_tracer
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import claims_pb2 as cl
 from numalign.v1 import types_pb2 as pb
 from numalign_agent.admitting.port import NodeObjects
 from numalign_agent.pod import AgentPod
+from numalign_agent.spans import annotate_decision, pod_span
 from numalign_client.asynchronous import AsyncAdmissionClient
 from numalign_client.errors import NotAdmitted, PreconditionFailed
 
@@ -29,6 +29,12 @@ CLAIMS_SECONDS = 55.0
 """A DRA driver may take 45 s."""
 
 FRESH_NODE_NEEDED = "FreshNodeNeeded"
+
+_VERDICTS: Mapping[pb.Verdict.ValueType, str] = {
+    pb.VERDICT_ADMITTED: "admitted",
+    pb.VERDICT_REJECTED: "rejected",
+    pb.VERDICT_DEFERRED: "deferred",
+}
 
 ReadClaims = Callable[[core_pb2.Pod], Awaitable[Sequence[cl.FetchedClaim]]]
 """Reads the resource claims of a pod."""
@@ -68,12 +74,12 @@ class AdmissionCalls:
         self, pod: AgentPod, *, preempted: Sequence[str] = (), resize: bool = False
     ) -> ad.AdmitResponse:
         """Have a pod judged; with a Node object, by it."""
-        attributes = pod_attributes(pod.uid, pod.namespace, pod.name)
-        with span("admit pod", **attributes):
+        with pod_span("admit pod", pod.uid, pod.namespace, pod.name):
             answer = await self._with_node(pod, preempted, resize, fresh=None)
             if answer.verdict == pb.VERDICT_DEFERRED and answer.reason == FRESH_NODE_NEEDED:
                 fresh = None if self._node is None else await self._node.read()
                 answer = await self._with_node(pod, preempted, resize, fresh=fresh, last=True)
+            annotate_decision(_VERDICTS.get(answer.verdict, ""), answer.reason)
         self._saw(answer.revision)
         return answer
 

@@ -27,6 +27,7 @@ from numalign_agent.runners.port import (
     RunnerFailed,
     RuntimeContainer,
 )
+from numalign_agent.spans import pod_span
 from numalign_agent.status.cache import StatusCache
 from numalign_agent.status.container_statuses import Waiting
 from numalign_agent.status.port import EventType
@@ -76,6 +77,10 @@ class ContainerLife:
         Raises NotStarted for a container that cannot be started as it is, OperationFailed where
         Admission is not there.
         """
+        with pod_span("start container", pod.uid, pod.namespace, pod.name, start.spec.name):
+            await self._start(pod, start)
+
+    async def _start(self, pod: AgentPod, start: Start) -> None:
         name = start.spec.name
         placement = await self._prepared(pod, name)
         try:

@@ -5,15 +5,17 @@ Separate from who asks, so that nobody else reads Admission's messages.
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from grpc import StatusCode, aio
+from grpc import StatusCode
 
 from numalign.model.cpu_set import CpuSet
+from numalign.rpc.channel import open_channel
+from numalign.telemetry.tracing import active_tracer
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
 from numalign_agent.cgroups.hugepages import limits_of
@@ -21,7 +23,6 @@ from numalign_agent.nri.known import Record, Refusal
 from numalign_agent.nri.plan.pinning import Pinning
 from numalign_client.asynchronous import AsyncAdmissionClient
 from numalign_client.errors import AdmissionError, NotAdmitted
-from numalign_client.target import target_of
 
 
 class NoAnswer(Exception):
@@ -78,13 +79,6 @@ class Prepared:
 
 T = TypeVar("T")
 
-# A service that restarts is back within a second or two, and pods start meanwhile.
-_RECONNECT = (
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 500),
-)
-
 _UNJUDGED = "CannotBeJudged"
 
 _LATER = frozenset(
@@ -117,9 +111,12 @@ class Admission:
         """Whether the last call ended because its time was over."""
 
     @classmethod
-    def at(cls, socket: str | os.PathLike[str], owner: str) -> Self:
-        """The service behind a socket; nothing is connected yet."""
-        channel = aio.insecure_channel(target_of(socket), options=_RECONNECT)
+    def at(cls, socket: Path, owner: str) -> Self:
+        """The service behind a socket; nothing is connected yet.
+
+        Its calls have spans where tracing was started before.
+        """
+        channel = open_channel(socket, active_tracer())
         return cls(AsyncAdmissionClient(channel=channel), owner)
 
     async def close(self) -> None:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from contextvars import Context, copy_context
 from dataclasses import dataclass
+from typing import Any
 
 from numalign.telemetry.logs import get_logger
+from numalign.telemetry.tracing import active_tracer
 from numalign_agent.nri.admission import Admission, NoAnswer, NotRecorded, Refused
 from numalign_agent.nri.books import Books
 from numalign_agent.nri.judge import Judge
@@ -29,7 +32,15 @@ _log = get_logger("nri")
 class _Chore:
     what: str
     about: str
-    do: Callable[[], Awaitable[None]]
+    do: Callable[[], Coroutine[Any, Any, None]]
+    trace: Context | None
+    """That of the event that caused it, which its call belongs to; None without a tracer."""
+
+    async def done(self) -> None:
+        if self.trace is None:
+            await self.do()
+        else:
+            await asyncio.create_task(self.do(), context=self.trace)
 
 
 class Chores:
@@ -57,7 +68,7 @@ class Chores:
         async def do() -> None:
             await self._admission.add_container(pod_uid, container, container_id, _SECONDS)
 
-        self._add(_Chore("container started", container_id, do))
+        self._add("container started", container_id, do)
 
     def ended(self, container_id: str) -> None:
         """A container is gone."""
@@ -65,7 +76,7 @@ class Chores:
         async def do() -> None:
             await self._admission.remove_container(container_id, _SECONDS)
 
-        self._add(_Chore("container ended", container_id, do))
+        self._add("container ended", container_id, do)
 
     def release(self, uid: str) -> None:
         """A pod is gone, unless it is back by the time that it is this chore's turn."""
@@ -74,7 +85,7 @@ class Chores:
             if uid not in self._books.active_uids():
                 await self._judge.release(uid, _SECONDS)
 
-        self._add(_Chore("pod gone", uid, do))
+        self._add("pod gone", uid, do)
 
     async def run(self) -> None:
         """Do what there is until cancelled."""
@@ -84,7 +95,7 @@ class Chores:
             while self._chores:
                 chore = self._chores.popleft()
                 try:
-                    await chore.do()
+                    await chore.done()
                 except NoAnswer as error:
                     _log.debug("Admission cannot be told", what=chore.what, error=str(error))
                     self._chores.appendleft(chore)
@@ -102,9 +113,10 @@ class Chores:
             self._more.clear()
             self.idle.set()
 
-    def _add(self, chore: _Chore) -> None:
+    def _add(self, what: str, about: str, do: Callable[[], Coroutine[Any, Any, None]]) -> None:
         if len(self._chores) == _MOST_WAITING:
             _log.warning("Admission was not told for too long; the oldest of it is left out")
-        self._chores.append(chore)
+        trace = None if active_tracer() is None else copy_context()
+        self._chores.append(_Chore(what, about, do, trace))
         self._more.set()
         self.idle.clear()

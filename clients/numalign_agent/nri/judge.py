@@ -22,6 +22,7 @@ from numalign_agent.nri.plan.standing import Standing
 from numalign_agent.nri.pod_specs.port import FirstOf, Wanted
 from numalign_agent.nri.reporter import Reporter
 from numalign_agent.nri.settings import NriSettings
+from numalign_agent.spans import annotate_decision
 
 
 class Judge:
@@ -114,7 +115,9 @@ class Judge:
             if decision.verdict is Verdict.REJECTED and self._books.resting():
                 await self.release_resting(seconds)
                 decision = await self._admission.admit(document, seconds)
-            return decision
+        refusal = decision.refusal
+        annotate_decision(decision.verdict.value, "" if refusal is None else refusal.reason)
+        return decision
 
     async def release_resting(self, seconds: float) -> None:
         """Give back what pods hold that have ended. Raises NoAnswer."""

@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 from numalign.kube.nri.v1alpha1 import api_pb2 as nri
 from numalign.telemetry.logs import get_logger
 from numalign.telemetry.metrics import Metrics
+from numalign_agent.nri.event_spans import in_span
 from numalign_agent.nri.metrics import EVENT_SECONDS, EVENTS
 from numalign_agent.nri.plan.abilities import WANTED_EVENTS, event_mask, registers_safely
 from numalign_agent.nri.runtime_events import Runtime, RuntimeEvents
@@ -159,49 +160,81 @@ class PluginService:
     async def _run_pod_sandbox(
         self, request: nri.RunPodSandboxRequest
     ) -> nri.RunPodSandboxResponse:
-        await self._events.run_pod_sandbox(request.pod)
+        await self._run(request.pod)
         return nri.RunPodSandboxResponse()
 
     async def _stop_pod_sandbox(
         self, request: nri.StopPodSandboxRequest
     ) -> nri.StopPodSandboxResponse:
-        await self._events.stop_pod_sandbox(request.pod)
+        await self._stop(request.pod)
         return nri.StopPodSandboxResponse()
 
     async def _remove_pod_sandbox(
         self, request: nri.RemovePodSandboxRequest
     ) -> nri.RemovePodSandboxResponse:
-        await self._events.remove_pod_sandbox(request.pod)
+        await self._remove(request.pod)
         return nri.RemovePodSandboxResponse()
 
     async def _create_container(
         self, request: nri.CreateContainerRequest
     ) -> nri.CreateContainerResponse:
-        return await self._events.create_container(request.pod, request.container)
+        return await in_span(
+            "CreateContainer",
+            request.pod,
+            self._events.create_container(request.pod, request.container),
+            container=request.container.name,
+        )
 
     async def _update_container(
         self, request: nri.UpdateContainerRequest
     ) -> nri.UpdateContainerResponse:
-        return await self._events.update_container(request.pod, request.container)
+        return await in_span(
+            "UpdateContainer",
+            request.pod,
+            self._events.update_container(request.pod, request.container),
+            container=request.container.name,
+        )
 
     async def _stop_container(self, request: nri.StopContainerRequest) -> nri.StopContainerResponse:
-        return await self._events.stop_container(request.container)
+        return await in_span(
+            "StopContainer",
+            request.pod,
+            self._events.stop_container(request.container),
+            container=request.container.name,
+        )
 
     async def _remove_container(
         self, request: nri.RemoveContainerRequest
     ) -> nri.RemoveContainerResponse:
-        await self._events.remove_container(request.container)
+        await self._remove_container_of(request.pod, request.container)
         return nri.RemoveContainerResponse()
 
     async def _state_change(self, event: nri.StateChangeEvent) -> nri.Empty:
         """An event for which an older runtime has no call of its own. Others are passed over."""
         handlers: Mapping[int, Callable[[], Awaitable[None]]] = {
-            nri.RUN_POD_SANDBOX: lambda: self._events.run_pod_sandbox(event.pod),
-            nri.STOP_POD_SANDBOX: lambda: self._events.stop_pod_sandbox(event.pod),
-            nri.REMOVE_POD_SANDBOX: lambda: self._events.remove_pod_sandbox(event.pod),
-            nri.REMOVE_CONTAINER: lambda: self._events.remove_container(event.container),
+            nri.RUN_POD_SANDBOX: lambda: self._run(event.pod),
+            nri.STOP_POD_SANDBOX: lambda: self._stop(event.pod),
+            nri.REMOVE_POD_SANDBOX: lambda: self._remove(event.pod),
+            nri.REMOVE_CONTAINER: lambda: self._remove_container_of(event.pod, event.container),
         }
         handle = handlers.get(event.event)
         if handle is not None:
             await handle()
         return nri.Empty()
+
+    async def _run(self, pod: nri.PodSandbox) -> None:
+        await in_span("RunPodSandbox", pod, self._events.run_pod_sandbox(pod))
+
+    async def _stop(self, pod: nri.PodSandbox) -> None:
+        await in_span("StopPodSandbox", pod, self._events.stop_pod_sandbox(pod))
+
+    async def _remove(self, pod: nri.PodSandbox) -> None:
+        await in_span("RemovePodSandbox", pod, self._events.remove_pod_sandbox(pod))
+
+    async def _remove_container_of(self, pod: nri.PodSandbox, container: nri.Container) -> None:
+        await in_span(
+            "RemoveContainer",
+            pod,
+            self._events.remove_container(container),
+            container=container.name,
+        )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import Coroutine
 from importlib.metadata import version
 from pathlib import Path
 
 from numalign.errors import StateError
+from numalign.rpc.channel import spans_ended
 from numalign.store.process_lock import ProcessLock
 from numalign.telemetry.logs import configure_logs, get_logger
 from numalign.telemetry.metrics import Metrics
+from numalign.telemetry.tracing import start_tracing, stop_tracing
 from numalign_agent.config.loading import Overrides, document_with, load_settings
 from numalign_agent.config.settings import AgentSettings
 from numalign_agent.nri.admission import Admission
@@ -53,7 +56,12 @@ def serve(config: Path | None, overrides: Overrides) -> None:
     # Two would set the same of one container, and the runtime would refuse to create it.
     lock = ProcessLock.acquire(agent.state_directory / _LOCK)
     try:
-        asyncio.run(_run(agent, settings))
+        # Before the channel to Admission is opened, which takes the tracer.
+        start_tracing("numalign-nri", os.environ)
+        try:
+            asyncio.run(_run(agent, settings))
+        finally:
+            stop_tracing()
     finally:
         lock.release()
 
@@ -86,6 +94,7 @@ async def _run(agent: AgentSettings, settings: NriSettings) -> None:
             await specs.close()
             if api is not None:
                 await api.close()
+    await spans_ended()
     _log.info("stopped", service="nri")
 
 

@@ -28,6 +28,7 @@ from numalign_agent.nri.quotas import Quotas
 from numalign_agent.nri.registration import UpdateFailed
 from numalign_agent.nri.reporter import Reporter
 from numalign_agent.nri.settings import NriSettings
+from numalign_agent.spans import pod_span
 
 CALM = Patience(spec=5.0, admission=10.0)
 """Nobody waits here: Admission may take its time."""
@@ -148,9 +149,11 @@ class Settling:
                 # How old a pod is stands there too.
                 await self._judge.look_up(pod, CALM.spec)
             for pod in self._books.waiting():
-                await self._judge.judge(pod, CALM, running=True)
+                with pod_span("nri settle", pod.uid, pod.namespace, pod.name):
+                    await self._judge.judge(pod, CALM, running=True)
             for pod, container in self._books.unjudged():
-                await self._judge.judge_container(pod, container, CALM)
+                with pod_span("nri settle", pod.uid, pod.namespace, pod.name, container.name):
+                    await self._judge.judge_container(pod, container, CALM)
         except NoAnswer as error:
             _log.info("pods wait for Admission", error=str(error))
 
