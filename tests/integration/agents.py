@@ -152,17 +152,24 @@ class Agent:
             known.sure = False
         items = [ad.AdmitPodsRequest(admit=known.request) for known in asked]
         answers = self.stub.AdmitPods(iter(items), timeout=self._timeout())
-        async for answer in _until_broken(answers):
-            known = asked.pop(0)
-            uid = known.request.pod.metadata.uid
-            if answer.pod_uid != uid:
-                self.faults.append(f"{self.name}: {answer.pod_uid} is answered, not {uid}")
-            if answer.HasField("decision"):
-                # It may have been refused before, when it came for the first time.
-                self._learn(self.pods.setdefault(uid, known), before[uid], answer.decision)
-                before[uid] = True
-            elif answer.error.code not in {code.value[0] for code in NO_DECISION}:
-                self.faults.append(f"{self.name}: {uid}: {answer.error}")
+        try:
+            async for answer in _until_broken(answers):
+                known = asked[0]
+                uid = known.request.pod.metadata.uid
+                if answer.pod_uid != uid:
+                    self.faults.append(f"{self.name}: {answer.pod_uid} is answered, not {uid}")
+                if answer.HasField("decision"):
+                    # It may have been refused before, when it came for the first time.
+                    self._learn(self.pods.setdefault(uid, known), before[uid], answer.decision)
+                    before[uid] = True
+                elif answer.error.code in {code.value[0] for code in NO_DECISION}:
+                    self._doubt(known)
+                else:
+                    self.faults.append(f"{self.name}: {uid}: {answer.error}")
+                asked.pop(0)
+        finally:
+            for known in asked:
+                self._doubt(known)
         if asked:
             self.faults.append(f"{self.name}: {len(asked)} pods of a stream have no answer")
 
@@ -195,6 +202,16 @@ class Agent:
             self.heard.set()
         elif not _same(known, answer.allocations):
             self.faults.append(f"{self.name}: pod {uid} had {known.answer}, and has {answer}")
+
+    def _doubt(self, known: Known) -> None:
+        """Nobody has said what came of the last question about a pod, which may be there.
+
+        When it came for the first time in the same stream it may have been refused.
+        """
+        known.sure = False
+        if known.request.pod.metadata.uid not in self.pods:
+            known.answer = None
+            self.pods[known.request.pod.metadata.uid] = known
 
     async def _release(self, uid: str) -> None:
         known = self.pods[uid]
