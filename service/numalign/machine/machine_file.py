@@ -1,6 +1,8 @@
 """Machine files: a machine described by hand, captured on another node, or made up.
 
-A file holds the machine itself or has it under a `machine` key, as recordings do.
+A file holds the machine itself or has it under a `machine` key, as recordings do. What
+`numalign machine` prints is such a file, too: what it says beside the machine is of the node that
+it was printed on, and is left out.
 """
 
 from __future__ import annotations
@@ -16,6 +18,9 @@ from numalign.document.text import read_document
 from numalign.machine.discover import Discovered
 from numalign.machine.schema import document_of_machine, read_machine_section
 from numalign.model.machine import Machine
+
+BESIDE_MACHINE = ("isolatedCpus", "offlineCpus", "pods", "cpu", "memory", "device")
+"""What `numalign machine` prints beside the machine."""
 
 
 def read_machine_file(path: Path) -> Machine:
@@ -34,7 +39,7 @@ def machine_from_document(document: object, name: str) -> Machine:
     problems = Problems()
     section = Section(document, "", problems)
     if "machine" in section:
-        section.refuse_unknown(("machine",))
+        section.refuse_unknown(("machine", *BESIDE_MACHINE))
         section = section.section("machine")
     machine = read_machine_section(section)
     if problems:

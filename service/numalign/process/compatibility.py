@@ -1,6 +1,6 @@
 """What `compatibility` means for every part: the one place where the mode is looked at.
 
-Each part is handed its strategies; none asks for the mode (docs/compatibility.md).
+Each part is handed its strategies; none asks for the mode (docs/architecture.md).
 """
 
 from __future__ import annotations

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.machine.conftest import FIXTURES
 
+from numalign.cli.main import cli
 from numalign.document.problems import DocumentError
 from numalign.machine.discover import discover
 from numalign.machine.machine_file import described, read_machine_file, write_machine_file
@@ -84,6 +87,32 @@ def test_discovered_machine_survives_its_file(
     write_machine_file(tmp_path / "machine.yaml", machine)
 
     assert read_machine_file(tmp_path / "machine.yaml") == machine
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in FIXTURES.glob("*.json")))
+@pytest.mark.parametrize("form", ["yaml", "json"])
+def test_what_the_command_prints_is_a_machine_file(
+    unpacked: Callable[[str], Path], tmp_path: Path, name: str, form: str
+) -> None:
+    root = unpacked(name)
+    printed = CliRunner().invoke(cli, ["machine", "--root", str(root), "-o", form])
+    assert printed.exit_code == 0, printed.output
+    path = tmp_path / f"machine.{form}"
+    path.write_text(printed.stdout)
+
+    assert read_machine_file(path) == discover(root).machine
+
+
+def test_what_is_beside_the_machine_is_read_only_where_the_command_prints_it(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "machine.yaml"
+    path.write_text("machine: {numa_nodes: [{id: 0}]}\npods: {}\ncpus: 4\n")
+
+    with pytest.raises(DocumentError) as refused:
+        read_machine_file(path)
+
+    assert refused.value.problems == (f"{path}: cpus: unknown key",)
 
 
 def test_machine_without_a_machine_key(tmp_path: Path) -> None:
