@@ -10,6 +10,7 @@ from numalign.cli.failure import say
 from numalign.cli.options import examples, node_options, reach_options
 from numalign.cli.report.page import report_page
 from numalign.cli.snapshot.live import node_of, snapshot_option
+from numalign.cli.verdicts import Exit
 
 
 @click.command(
@@ -33,6 +34,8 @@ def report(file: Path, snapshot: Path | None) -> None:
     """Write a page about the node: machine, owners, fragmentation, pods and recent refusals.
 
     The page is one file that loads nothing. It names pods and what they hold.
+
+    Exit codes: 0 if everything answered, 1 if not: the page names what is missing.
     """
     node, problems = node_of(snapshot)
     page = report_page(node, problems)
@@ -41,3 +44,5 @@ def report(file: Path, snapshot: Path | None) -> None:
     else:
         file.write_text(page, encoding="utf-8")
     say(problems)
+    if problems:
+        click.get_current_context().exit(Exit.ERROR)

@@ -28,6 +28,7 @@ from numalign.cli.output import emit
 from numalign.cli.snapshot.document import document_of
 from numalign.cli.snapshot.live import node_of, snapshot_option
 from numalign.cli.snapshot.reading import Asker
+from numalign.cli.verdicts import Exit
 from numalign.config.settings import Service
 
 
@@ -57,6 +58,8 @@ def top(once: bool, interval: float, decisions: int, snapshot: Path | None) -> N
 
     Ctrl-C ends it. Where the output is no terminal, is JSON or YAML, or the node is a snapshot,
     it is drawn once.
+
+    Exit codes, drawn once: 0 if everything answered, 1 if not: what is missing is named.
     """
     live = output_format() is Output.TABLE and sys.stdout.isatty()
     if live and not once and snapshot is None:
@@ -70,6 +73,8 @@ def top(once: bool, interval: float, decisions: int, snapshot: Path | None) -> N
     node, problems = node_of(snapshot)
     emit(document_of(node), lambda: top_parts(node, (), decisions))
     say(problems)
+    if problems:
+        click.get_current_context().exit(Exit.ERROR)
 
 
 async def _watch(

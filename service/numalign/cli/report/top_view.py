@@ -32,10 +32,15 @@ def top_parts(
 def _head(node: NodeSnapshot) -> Text:
     policy = node.configuration.get("topologyManagerPolicy")
     scope = node.configuration.get("topologyManagerScope")
-    cpus = node.resources.cpus
+    resources = node.resources
+    # Without the CPU provider nobody knows.
+    free = (
+        f"{counted(resources.cpus.free, 'CPU')} free"
+        if resources.HasField("cpus")
+        else "CPUs unknown"
+    )
     return Text.assemble(
         (node.node, "bold"),
         f"  {node.taken}  policy {policy}, scope {scope}  "
-        f"{counted(len(node.admissions), 'pod')}  {counted(cpus.free, 'CPU')} free"
-        f"  revision {node.revision}",
+        f"{counted(len(node.admissions), 'pod')}  {free}  revision {node.revision}",
     )

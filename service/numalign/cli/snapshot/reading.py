@@ -21,6 +21,7 @@ from numalign.cli.calls import Unreachable, answer, channel_to
 from numalign.cli.endpoint import Endpoint
 from numalign.cli.failure import describe_status
 from numalign.cli.options import Reach
+from numalign.cli.snapshot.partial import NOT_SHOWN, partial_resources
 from numalign.cli.snapshot.values import AdmittedPod, NodeSnapshot
 from numalign.config.settings import Service
 from numalign.v1 import control_pb2 as ct
@@ -60,15 +61,14 @@ class Asker:
         await self._stack.aclose()
 
     async def snapshot(self, *, decisions: int = MOST_DECISIONS) -> tuple[NodeSnapshot, list[str]]:
-        """The node, and a line for each part of it that is missing.
+        """The node, and a line for each service that is down, with what is missing therefore.
 
         Raises AioRpcError or Unreachable where the Topology Manager, without whom there is no
         picture, does not answer.
         """
         for _ in range(_TRIES):
             found, problems = await self._once(decisions)
-            resources = await self._resources()
-            if found.revision == resources.revision:
+            if found.revision == await self._revision():
                 break
         else:
             problems.append("the node changed while it was asked: its parts differ in time")
@@ -86,6 +86,7 @@ class Asker:
         states = {s: b for s, b in books.items() if isinstance(b, hp.GetStateResponse)}
         made = await self._missing(problems, Service.ADMISSION, self._decisions(decisions))
         services = await asyncio.gather(*(self._status(s) for s in self._channels))
+        resources = await self._resources()
         topology = self._topology()
         listed = await self._call(
             Service.TOPOLOGY, topology.ListHintProviders(tm.ListHintProvidersRequest())
@@ -96,14 +97,20 @@ class Asker:
                 ct.GetConfigurationRequest(), timeout=self._seconds
             ),
         )
+        document = json.loads(configuration.document)
+        if isinstance(resources, str):
+            if len(states) == len(_PROVIDERS):
+                # It is down, or not found, for the Topology Manager alone.
+                problems.append(resources)
+            resources = partial_resources(revision, admitted, document, states)
         snapshot = NodeSnapshot(
             taken=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
             node=self._node,
-            configuration=json.loads(configuration.document),
+            configuration=document,
             revision=revision,
             admissions=tuple(admitted),
             shared_cpus=shared,
-            resources=await self._resources(),
+            resources=resources,
             providers=tuple(listed.providers),
             services={service.value: status for service, status in services if status is not None},
             decisions=() if made is None else tuple(made.decisions),
@@ -133,10 +140,22 @@ class Asker:
         finally:
             stream.cancel()
 
-    async def _resources(self) -> NodeResources:
+    async def _resources(self) -> NodeResources | str:
+        """What the node has; the Topology Manager's word for it where a provider is down."""
         request = tm.TopologyManagerGetNodeResourcesRequest()
         call = self._topology().GetNodeResources(request, timeout=self._seconds)
-        return (await self._call(Service.TOPOLOGY, call)).resources
+        try:
+            return (await self._call(Service.TOPOLOGY, call)).resources
+        except AioRpcError as error:
+            if error.code() is not StatusCode.UNAVAILABLE:
+                raise
+            return _line(Service.TOPOLOGY, error)
+
+    async def _revision(self) -> int:
+        resources = await self._resources()
+        if isinstance(resources, str):
+            return (await self._admissions())[2]
+        return resources.revision
 
     async def _state(self, service: Service) -> hp.GetStateResponse | str:
         stub = HintProviderStub(self._channels[service])
@@ -181,5 +200,8 @@ class Asker:
 
 def _line(service: Service, error: AioRpcError | Unreachable) -> str:
     if isinstance(error, Unreachable):
-        return str(error)
-    return f"{service.value} service: {'; '.join(describe_status(error))}"
+        line = str(error)
+    else:
+        line = f"{service.value} service: {'; '.join(describe_status(error))}"
+    missing = NOT_SHOWN.get(service)
+    return line if missing is None else f"{line}; not shown: {missing}"
