@@ -27,20 +27,25 @@ NOT_SHOWN = {
 }
 
 
-@pytest.fixture(scope="module", params=["cpu", "memory", "device"])
-def down(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[ServedNode, str]]:
-    """A node of five processes with pod `a` on it, one of whose providers has ended."""
+@pytest.fixture(scope="module")
+def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedNode]:
+    """A node of five processes with pod `a` on it."""
     directory = tmp_path_factory.mktemp("down")
     served = ServedNode(directory)
     written = document(directory, secondOwner="tolerate")
     (directory / "config.yaml").write_text(yaml.safe_dump(written))
     served.start(*(service.value for service in CORE_SERVICES))
     assert served.admit(pod("a", cpu="4")).verdict == pb.VERDICT_ADMITTED
-    served.stop(request.param)
-    yield served, request.param
+    yield served
     served.stop()
+
+
+@pytest.fixture(scope="module", params=["cpu", "memory", "device"])
+def down(request: pytest.FixtureRequest, processes: ServedNode) -> Iterator[tuple[ServedNode, str]]:
+    """The node while one of its providers is down."""
+    processes.stop(request.param)
+    yield processes, request.param
+    processes.start(request.param)
 
 
 def run(node: ServedNode, *arguments: str) -> Result:
