@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from tests.integration.world import World, open_world
 from numalign.config.settings import Service
 from numalign.errors import StateNotWritten
 from numalign.kube.core.v1 import core_pb2
+from numalign.rpc.channel import MESSAGE_BYTES
 from numalign.topology.group import LARGEST, Group
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import admission_pb2_grpc as ad_grpc
@@ -319,6 +320,30 @@ async def test_a_caller_that_does_not_read_is_waited_for_and_nobody_waits_for_it
 
 
 @pytest.mark.processes
+async def test_what_is_too_large_to_be_handed_on_leaves_the_others_alone(world: World) -> None:
+    """Either is as large as a message to Admission may be, and the next one says more."""
+
+    def padded(text: str) -> ad.AdmitRequest:
+        request = ad.AdmitRequest(pod=small("padded"))
+        request.pod.metadata.annotations["padding"] = text
+        return request
+
+    def owned(owner: str) -> ad.AdmitRequest:
+        return ad.AdmitRequest(pod=small("owned"), owner=owner)
+
+    requests: list[ad.AdmitRequest | core_pb2.Pod]
+    requests = [small("a"), filled(padded), filled(owned), small("b")]
+
+    answers = await stream(world.admission, requests)
+
+    refused, too_large = StatusCode.INVALID_ARGUMENT, StatusCode.RESOURCE_EXHAUSTED
+    assert verdicts(answers) == [ADMITTED, -refused.value[0], -too_large.value[0], ADMITTED]
+    for uid in ("a", "b"):
+        await world.admission.Release(ad.ReleaseRequest(pod_uid=uid))
+    assert await world.judge() == []
+
+
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("process", "place"),
     [
@@ -381,6 +406,12 @@ async def test_the_deadline_of_a_stream_is_kept_and_what_it_cut_off_can_be_asked
     assert verdicts(await stream(world.admission, pods)) == [ADMITTED] * 60
     await release_owner(world, "o")
     assert await world.judge() == []
+
+
+def filled(make: Callable[[str], ad.AdmitRequest]) -> ad.AdmitRequest:
+    """The request with the longest text that a message of a stream can have."""
+    size = ad.AdmitPodsRequest(admit=make("x" * MESSAGE_BYTES)).ByteSize()
+    return make("x" * (MESSAGE_BYTES - (size - MESSAGE_BYTES)))
 
 
 async def release_all(node: OneNode) -> None:

@@ -21,6 +21,8 @@ from numalign.admission.observer import AnswerObserver
 from numalign.admission.received import ReceivedAdmit
 from numalign.admission.sitting import Sitting
 from numalign.errors import FieldViolation, InvalidInput, NodeUnknown, Unavailable
+from numalign.kube.pod_decode import MAX_POD_BYTES
+from numalign.kube.violations import too_long
 from numalign.rpc.enums import refuse_unknown
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import topology_pb2 as tm
@@ -87,6 +89,8 @@ class Judging:
             )
         if not received.pod:
             raise InvalidInput(FieldViolation("pod", "Required value"))
+        if len(received.pod) > MAX_POD_BYTES:
+            raise InvalidInput(too_long("pod", MAX_POD_BYTES))
         request = received.request
         refuse_unknown("operation", request.operation, pb.Operation)
         refuse_unknown("explain", request.explain, pb.ExplainLevel)

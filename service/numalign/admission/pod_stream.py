@@ -18,12 +18,13 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 
-from grpc import aio
+from grpc import StatusCode, aio
 
 from numalign.admission.judging import Judging, TopologyStream, named
 from numalign.admission.received import ReceivedAdmit
 from numalign.admission.sitting import Sitting
 from numalign.errors import NumalignError, Unavailable
+from numalign.rpc.channel import MESSAGE_BYTES
 from numalign.rpc.status import status_of
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import topology_pb2 as tm
@@ -151,9 +152,14 @@ class PodStream:
         # The chain tries a pod first where a handler wants to know what it would get.
         tries = dry_run and not answer.received.request.dry_run
         more = tries or not (self._read.empty() or self._judging.others_wait)
-        question = self._judging.question(answer.received, dry_run=dry_run)
+        question = tm.TopologyManagerAdmitPodsRequest(
+            admit=self._judging.question(answer.received, dry_run=dry_run), more=more
+        )
+        if (size := question.ByteSize()) > MESSAGE_BYTES:
+            # gRPC would end the stream over it, and the pods before this one were lost.
+            raise NoDecision(_too_large(size))
         try:
-            await self._send(tm.TopologyManagerAdmitPodsRequest(admit=question, more=more))
+            await self._send(question)
             while True:
                 message = await self._hear()
                 if message.HasField("error"):
@@ -233,6 +239,12 @@ class PodStream:
         self._unsettled.clear()
         if self._sitting is not None:
             self._sitting.settled(revision)
+
+
+def _too_large(size: int) -> ad.StreamError:
+    """What is answered about a request that cannot be handed on."""
+    text = f"the request is too large to be handed on ({size} bytes vs. {MESSAGE_BYTES})"
+    return ad.StreamError(code=StatusCode.RESOURCE_EXHAUSTED.value[0], message=text)
 
 
 def _item(error: Exception) -> ad.StreamError:
