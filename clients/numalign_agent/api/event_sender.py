@@ -12,6 +12,7 @@ from numalign.telemetry.logs import get_logger
 from numalign_agent.api import paths
 from numalign_agent.api.errors import ApiError, Refused, Unreachable
 from numalign_agent.api.event_objects import event_object
+from numalign_agent.api.failures import explained
 from numalign_agent.api.server import ApiServer
 from numalign_agent.backoff import Backoff
 from numalign_agent.pod import AgentPod
@@ -78,7 +79,9 @@ class EventSender:
                     await asyncio.sleep(wait)
                     continue
                 except ApiError as error:
-                    _log.warning("an event is not taken", reason=event["reason"], why=str(error))
+                    _log.warning(
+                        "an event is not taken", reason=event["reason"], why=explained(error)
+                    )
                 self._backoff.succeeded()
                 if self._waiting and self._waiting[0][1] is event:
                     self._waiting.popleft()

@@ -33,6 +33,7 @@ class OfficialClient:
         from kubernetes.aio.client.api_client import ApiClient  # noqa: PLC0415 - as above
         from kubernetes.aio.client.configuration import Configuration  # noqa: PLC0415 - as above
 
+        _check_there(kubeconfig)
         configuration = Configuration()
         try:
             await config.load_kube_config(
@@ -75,3 +76,13 @@ class OfficialClient:
     async def close(self) -> None:
         """See Transport."""
         await self._client.close()
+
+
+def _check_there(kubeconfig: Path) -> None:
+    """The client takes a file that is not there for an empty one."""
+    if not kubeconfig.exists():
+        raise ApiError(
+            f"kubeconfig {kubeconfig}: cannot be used: there is no such file; --kubeconfig "
+            "(numalign.agent.api.kubeconfig) names it. Without one, the service account of the "
+            "agent's pod counts"
+        )

@@ -9,6 +9,7 @@ from typing import Any
 
 from numalign.telemetry.logs import get_logger
 from numalign_agent.api.errors import ApiError, Refused, Unreachable
+from numalign_agent.api.failures import explained
 from numalign_agent.api.objects import Objects
 from numalign_agent.api.server import ApiServer
 from numalign_agent.backoff import Backoff
@@ -140,4 +141,4 @@ class Reflector:
         if isinstance(error, Refused) and error.is_gone:
             _log.info("too old to go on from, listing anew", place=self._place, path=self._path)
         else:
-            self._troubles.say(self._place, str(error))
+            self._troubles.say(self._place, explained(error))

@@ -91,7 +91,7 @@ async def connect_api(
     """
     server = await connect(settings.kubeconfig, settings.context)
     teller = NodeTeller(calls.tell)
-    node = NodeFollower(server, node_name, [teller.take])
+    node = NodeFollower(server, node_name, [teller.take], is_ours=settings.own_node)
     reporter, drivers, slices = None, None, None
     if settings.own_node and settings.dra_socket is not None:
         drivers = DriverQuestion(settings.dra_socket)

@@ -16,6 +16,7 @@ from numalign.telemetry.logs import get_logger
 from numalign_agent.api import paths
 from numalign_agent.api.errors import ApiError, Refused
 from numalign_agent.api.event_sender import EventSender
+from numalign_agent.api.failures import explained
 from numalign_agent.api.server import ApiServer
 from numalign_agent.api.status_patch import status_patch
 from numalign_agent.pod import AgentPod
@@ -116,7 +117,7 @@ class ApiStatusSink:
             if isinstance(error, Refused) and error.is_not_found:
                 return
             # Tried again when all pods are looked at: a server that is away must not be hurried.
-            self._troubles.say(uid, str(error))
+            self._troubles.say(uid, explained(error))
         else:
             self._troubles.mended(uid)
 

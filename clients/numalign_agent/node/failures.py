@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numalign_agent.api.errors import CONFLICT, ApiError, Refused
+from numalign_agent.api.failures import explained, no_such_node
 
 FORBIDDEN, INVALID = 403, 422
 
@@ -14,23 +15,16 @@ def is_overtaken(error: ApiError) -> bool:
 
 def node_trouble(error: ApiError, node_name: str) -> str:
     """Why the Node cannot be read or changed, and the way out."""
-    if not isinstance(error, Refused):
-        return str(error)
-    match error.status:
-        case 401:
-            return f"{error}: the API server does not know these credentials"
-        case 403:
+    match error:
+        case Refused(status=403):
             return (
                 f"{error}: this service account needs the rights get and patch on nodes; bind it "
                 "to the ClusterRole numalign-node"
             )
-        case 404:
-            return (
-                f"there is no Node {node_name}: --node-name (numalign.agent.nodeName) must be the "
-                "name that the node has in the cluster"
-            )
+        case Refused(status=404):
+            return no_such_node(node_name)
         case _:
-            return str(error)
+            return explained(error)
 
 
 def topology_trouble(error: ApiError, node_name: str) -> str:

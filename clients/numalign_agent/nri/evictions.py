@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from numalign.telemetry.logs import get_logger
 from numalign_agent.api.errors import ApiError
+from numalign_agent.api.failures import explained
 from numalign_agent.nri.api_calls import PodApi
 from numalign_agent.pod import AgentPod
 
@@ -56,7 +57,8 @@ class Evictions:
             try:
                 there = await api.evict(pod.namespace, pod.name, pod.uid)
             except ApiError as error:
-                _log.warning("an eviction failed", pod=called, pod_uid=pod.uid, error=str(error))
+                why = explained(error)
+                _log.warning("an eviction failed", pod=called, pod_uid=pod.uid, error=why)
                 await self._sleep(wait)
                 wait = min(2 * wait, _LONGEST_WAIT)
                 continue

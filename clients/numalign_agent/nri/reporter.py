@@ -11,6 +11,7 @@ from collections import deque
 from numalign.telemetry.logs import get_logger
 from numalign.telemetry.metrics import Metrics
 from numalign_agent.api.errors import ApiError
+from numalign_agent.api.failures import explained
 from numalign_agent.nri.api_calls import PodApi
 from numalign_agent.nri.metrics import DECISIONS, TOO_LATE, UNPINNED
 from numalign_agent.pod import AgentPod
@@ -85,7 +86,7 @@ class Reporter:
                         "an event could not be shown",
                         pod=_called(pod),
                         reason=reason,
-                        error=str(error),
+                        error=explained(error),
                     )
 
     def _warn(self, pod: AgentPod, reason: str, message: str) -> None:

@@ -11,6 +11,7 @@ from numalign.telemetry.logs import get_logger
 from numalign.v1.node_resources_pb2 import NodeResources
 from numalign_agent.api import paths
 from numalign_agent.api.errors import ApiError, Refused
+from numalign_agent.api.failures import explained
 from numalign_agent.api.own_node.amounts import node_amounts
 from numalign_agent.api.own_node.facts import NodeFacts
 from numalign_agent.api.own_node.objects import lease_object, node_object, status_patch
@@ -68,7 +69,7 @@ class NodeReporter:
             try:
                 await once()
             except ApiError as error:
-                self._troubles.say(what, str(error))
+                self._troubles.say(what, explained(error))
             else:
                 self._troubles.mended(what)
             await asyncio.sleep(every)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numalign_agent.api.errors import ApiError
+from numalign_agent.api.failures import explained
 from numalign_agent.nri.api_calls import PodApi
 from numalign_agent.nri.pod_specs.port import PodDocument, SourceFailed, Wanted
 
@@ -20,7 +21,7 @@ class ApiSpecs:
         try:
             document = await self._api.read(wanted.namespace, wanted.name)
         except ApiError as error:
-            raise SourceFailed(str(error)) from error
+            raise SourceFailed(explained(error)) from error
         # Of the same name there may be another pod: the next of its StatefulSet, for one.
         return document if document is not None and wanted.is_shown_by(document) else None
 

@@ -107,6 +107,22 @@ async def test_a_node_that_is_not_there_is_known_to_be_missing(
     async with tasks(follower.run):
         await asyncio.wait_for(follower.synced.wait(), 20)
         assert follower.node() is None
+        assert follower.problems() == {
+            "node": "there is no Node n: --node-name (numalign.agent.nodeName) must be the name "
+            "that the node has in the cluster"
+        }
+        fake.store.create("nodes", "", {"metadata": {"name": "n"}})
+        await until(lambda: follower.node() is not None)
+        assert follower.problems() == {}
+
+
+async def test_a_node_that_the_agent_makes_itself_may_be_missing(
+    fake: FakeApiServer, api: ApiServer
+) -> None:
+    follower = NodeFollower(api, "n", (), PACE, is_ours=True)
+    async with tasks(follower.run):
+        await asyncio.wait_for(follower.synced.wait(), 20)
+        assert follower.problems() == {}
 
 
 async def test_admission_is_told_again_when_it_was_away() -> None:

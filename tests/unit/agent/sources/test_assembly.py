@@ -90,13 +90,21 @@ async def test_a_node_of_ones_own_is_registered_and_told(
     await api.close()
 
 
-@pytest.mark.parametrize("text", [None, "", "{}", "a: ["], ids=["none", "empty", "bare", "bad"])
-async def test_a_kubeconfig_that_cannot_be_used(tmp_path: Path, text: str | None) -> None:
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        pytest.param(None, "there is no such file; --kubeconfig", id="none"),
+        pytest.param("", "", id="empty"),
+        pytest.param("{}", "", id="bare"),
+        pytest.param("a: [", "", id="bad"),
+    ],
+)
+async def test_a_kubeconfig_that_cannot_be_used(tmp_path: Path, text: str | None, why: str) -> None:
     path = tmp_path / "kubeconfig"
     if text is not None:
         path.write_text(text, encoding="utf-8")
 
-    with pytest.raises(ApiError, match=f"kubeconfig {path}: cannot be used"):
+    with pytest.raises(ApiError, match=f"kubeconfig {path}: cannot be used: {why}"):
         await connect_api(ApiSettings(kubeconfig=path), "n", "1", Calls().all())
 
 
