@@ -89,6 +89,7 @@ class Plugin:
         self._chores = Chores(admission, self._judge, self._books)
         self._placing = Placing(self._books, admission, self._reporter, settings)
         self._following = Following(admission, self._books, self._wake)
+        readback = CgroupReadback(cgroup_root)
         self._settling = Settling(
             self._books,
             admission,
@@ -96,7 +97,7 @@ class Plugin:
             self._judge,
             self._chores,
             self._reporter,
-            CgroupReadback(cgroup_root),
+            readback,
             Quotas(cgroup_root, metrics),
             metrics,
             settings,
@@ -111,6 +112,7 @@ class Plugin:
             ownership,
             settings,
             StartTimes(settings.host_root / "proc").of,
+            readback.read,
             self._wake,
         )
 

@@ -29,6 +29,7 @@ from numalign_agent.nri.messages import (
 )
 from numalign_agent.nri.ownership import Ownership
 from numalign_agent.nri.placing import Placing
+from numalign_agent.nri.plan.drift import Actual, Drift, drift_of, drift_text
 from numalign_agent.nri.plan.patience import Patience, patience
 from numalign_agent.nri.plan.standing import Standing
 from numalign_agent.nri.plan.updates import NO_QUOTA, Update
@@ -52,6 +53,10 @@ class Runtime:
     request_seconds: float = 0.0
 
 
+MayUse = Callable[[str], Actual | None]
+"""What the kernel lets a cgroup use, by its path; None where that cannot be read."""
+
+
 class RuntimeEvents:
     """Handles events; `wake` is called when there is something for the settling to do."""
 
@@ -66,6 +71,7 @@ class RuntimeEvents:
         ownership: Ownership,
         settings: NriSettings,
         started_at: StartedAt,
+        may_use: MayUse,
         wake: Callable[[], None],
     ) -> None:
         self._books = books
@@ -77,6 +83,7 @@ class RuntimeEvents:
         self._ownership = ownership
         self._settings = settings
         self._started_at = started_at
+        self._may_use = may_use
         self._wake = wake
         self.runtime = Runtime()
 
@@ -246,15 +253,23 @@ class RuntimeEvents:
             raise CallFailed(StatusCode.FAILED_PRECONDITION, str(pod.refusal))
 
     def _report_unpinned(self, pending: Mapping[str, Update]) -> None:
-        """Say which containers have run without any CPUs set: the plugin was not there."""
+        """Say which containers have run where they should not, as the plugin was not there.
+
+        Without any CPUs set a container may be where it should all the same, as where all CPUs
+        are shared: it is set then, and nobody is told.
+        """
         for pod, container in self._books.live():
             update = pending.get(container.id)
-            if update is not None and update.pinning.cpus and not container.given.cpus:
-                self._reporter.unpinned(
-                    pod.as_agent_pod,
-                    container.name,
-                    f"it could use all CPUs, and is put on {update.pinning.cpus}",
-                )
+            if update is None or not update.pinning.cpus or container.given.cpus:
+                continue
+            actual = self._may_use(container.seen.cgroups_path)
+            if actual is None:
+                text = f"it could use all CPUs, and is put on {update.pinning.cpus}"
+            elif drift_of(update.pinning, actual) is Drift.UNPINNED:
+                text = drift_text(update.pinning, actual)
+            else:
+                continue
+            self._reporter.unpinned(pod.as_agent_pod, container.name, text)
 
     def _release(self, pod: KnownPod) -> None:
         for uid in self._books.uids_held(pod):

@@ -21,7 +21,7 @@ from numalign_agent.nri.heard import LATELY
 from numalign_agent.nri.judge import Judge
 from numalign_agent.nri.known import KnownContainer, KnownPod
 from numalign_agent.nri.metrics import CONTAINERS, REFUSED_UPDATES, UPDATES
-from numalign_agent.nri.plan.drift import Actual, Drift, drift_of
+from numalign_agent.nri.plan.drift import Actual, Drift, drift_of, drift_text
 from numalign_agent.nri.plan.patience import Patience
 from numalign_agent.nri.plan.pinning import Pinning
 from numalign_agent.nri.quotas import Quotas
@@ -65,12 +65,7 @@ class _Found:
 
     @property
     def text(self) -> str:
-        wanted, actual, parts = self.wanted, self.actual, []
-        if wanted.cpus and actual.cpus != wanted.cpus:
-            parts.append(f"it may use CPUs {actual.cpus}, and should use {wanted.cpus}")
-        if wanted.mems and actual.mems != wanted.mems:
-            parts.append(f"it may use NUMA nodes {actual.mems}, and should use {wanted.mems}")
-        return "; ".join(parts)
+        return drift_text(self.wanted, self.actual)
 
 
 class Settling:

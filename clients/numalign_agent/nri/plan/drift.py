@@ -41,3 +41,13 @@ def drift_of(wanted: Pinning, actual: Actual) -> Drift:
             return Drift.UNPINNED
         found = Drift.NARROWER
     return found
+
+
+def drift_text(wanted: Pinning, actual: Actual) -> str:
+    """Where a container is and where it should be, as far as they differ."""
+    parts = []
+    if wanted.cpus and actual.cpus != wanted.cpus:
+        parts.append(f"it may use CPUs {actual.cpus}, and should use {wanted.cpus}")
+    if wanted.mems and actual.mems != wanted.mems:
+        parts.append(f"it may use NUMA nodes {actual.mems}, and should use {wanted.mems}")
+    return "; ".join(parts)

@@ -30,6 +30,7 @@ from numalign_agent.nri.known import Record, Refusal, Sandbox, SeenContainer
 from numalign_agent.nri.metrics import NRI
 from numalign_agent.nri.ownership import Ownership
 from numalign_agent.nri.placing import Placing
+from numalign_agent.nri.plan.drift import Actual
 from numalign_agent.nri.plan.estimate import CgroupSettings
 from numalign_agent.nri.plan.pinning import Pinning
 from numalign_agent.nri.pod_specs.port import FirstOf, PodDocument, Wanted
@@ -272,6 +273,7 @@ class World:
         self.chores = Chores(self.admission, self.judge, self.books)
         self.placing = Placing(self.books, self.admission, self.reporter, self.settings)
         self.woken = 0
+        self.kernel: dict[str, Actual] = {}
         self.events = RuntimeEvents(
             self.books,
             self.admission,
@@ -282,6 +284,7 @@ class World:
             ownership,
             self.settings,
             lambda _: 0,
+            self.kernel.get,
             self.wake,
         )
 

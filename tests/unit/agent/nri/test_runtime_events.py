@@ -20,6 +20,7 @@ from numalign.kube.nri.v1alpha1 import api_pb2 as nri
 from numalign.model.cpu_set import CpuSet
 from numalign_agent.nri.admission import Decision, NoAnswer, Verdict
 from numalign_agent.nri.known import Refusal
+from numalign_agent.nri.plan.drift import Actual
 from numalign_agent.nri.plan.refusals import OnReject
 from numalign_agent.nri.plan.standing import Standing
 
@@ -360,3 +361,41 @@ async def test_who_ran_unpinned_is_told_of_at_the_first_sight() -> None:
         "own-app-0": "3",
     }
     assert "unpinned_containers_total 2.0" in world.metrics.text()
+
+
+@pytest.mark.parametrize(
+    ("cpus", "mems", "told"),
+    [
+        pytest.param("0-3", "0", [], id="all CPUs are shared"),
+        pytest.param("0-1", "0", [], id="less than the shared ones"),
+        pytest.param(
+            "0-7",
+            "0",
+            [("web", "Container app: it may use CPUs 0-7, and should use 0-3")],
+            id="more than the shared ones",
+        ),
+        pytest.param(
+            None,
+            "",
+            [("web", "Container app: it could use all CPUs, and is put on 0-3")],
+            id="nobody can tell",
+        ),
+    ],
+)
+async def test_who_may_use_what_it_should_is_set_without_a_word(
+    cpus: str | None, mems: str, told: list[tuple[str, str]]
+) -> None:
+    world = World(cpus=4)
+    container = container_message("web")
+    container.linux.cgroups_path = "/web"
+    if cpus is not None:
+        world.kernel["/web"] = Actual(CpuSet.parse(cpus), CpuSet.parse(mems))
+    updates = world.events.synchronize([pod_message("web")], [container])
+    reporting = asyncio.create_task(world.reporter.run())
+    for _ in range(20):
+        await asyncio.sleep(0)
+    reporting.cancel()
+
+    assert [u.linux.resources.cpu.cpus for u in updates] == ["0-3"]
+    assert [(pod, message) for pod, _, message in world.api.warnings] == told
+    assert f"unpinned_containers_total {len(told)}.0" in world.metrics.text()
