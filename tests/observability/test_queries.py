@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 import yaml
@@ -17,6 +18,8 @@ from tests.observability.queries import (
     rules,
     series,
 )
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 QUERIES = [
     *dashboard_queries(),
@@ -51,6 +54,13 @@ def test_every_alert_is_tested_and_says_what_to_do() -> None:
     for rule in alerts.values():
         assert rule["labels"]["severity"] in {"critical", "warning", "info"}
         assert rule["annotations"].keys() == {"summary", "description"}
+
+
+def test_every_alert_is_in_the_documents() -> None:
+    page = (DOCS / "observability.md").read_text(encoding="utf-8")
+    described = re.findall(r"^\| `(Numalign\w+)` \|", page, re.MULTILINE)
+
+    assert sorted(described) == sorted(rule["alert"] for rule in rules() if "alert" in rule)
 
 
 def test_panels_have_ids_of_their_own_and_do_not_overlap() -> None:

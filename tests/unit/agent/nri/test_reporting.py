@@ -105,11 +105,12 @@ async def test_events_are_shown_and_counted() -> None:
     assert "unpinned_containers_total 1.0" in text
 
 
-async def test_an_event_that_is_not_taken_is_dropped() -> None:
+async def test_an_event_that_is_not_taken_is_dropped(capsys: pytest.CaptureFixture[str]) -> None:
     api = Unwilling(1)
     await shown(api, unpinned=("a", "first"), refused_update=("a", "second"))
 
     assert [message for _, _, message in api.warnings] == ["Container a: second"]
+    assert "bind this account to a ClusterRole with that right" in capsys.readouterr().err
 
 
 async def test_without_an_api_there_is_the_log(capsys: pytest.CaptureFixture[str]) -> None:
