@@ -129,6 +129,7 @@ def deciding_parts(
         explainer=Explainer(decider.policy, decider.numa, decider.scope.name),
         config_generation=config_generation,
         other_scope=None if leaves else decider.other_scope,
+        laxer={} if leaves else decider.laxer,
     )
 
 

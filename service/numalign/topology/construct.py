@@ -7,7 +7,8 @@ it decides which of several mistakes is reported. Rules TM-13..TM-17.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 from numalign.errors import StartError
 from numalign.model.feature_gates import FeatureGates
@@ -43,6 +44,10 @@ POLICIES = (
     policy_single_numa_node.NAME,
 )
 SCOPES = (scope_container.NAME, scope_pod.NAME)
+_LAXER = {
+    policy_single_numa_node.NAME: (policy_restricted.NAME, policy_best_effort.NAME),
+    policy_restricted.NAME: (policy_best_effort.NAME,),
+}
 _OTHER = {scope_container.NAME: scope_pod.NAME, scope_pod.NAME: scope_container.NAME}
 
 
@@ -50,13 +55,15 @@ _OTHER = {scope_container.NAME: scope_pod.NAME, scope_pod.NAME: scope_container.
 class TopologyDecider:
     """The deciding part of the Topology Manager; `numa` is None under policy `none`.
 
-    `other_scope` decides by the same policy in the scope that is not configured, if there is one.
+    `other_scope` decides by the same policy in the scope that is not configured, if there is one;
+    `laxer` by policies that refuse less, the strictest first, in the scope that is.
     """
 
     policy: Policy
     scope: Scope
     numa: NumaInfo | None
     other_scope: Scope | None = None
+    laxer: Mapping[str, Scope] = field(default_factory=dict)
 
 
 def build_policy(
@@ -82,12 +89,17 @@ def build_policy(
             setting=f"{OPTIONS}.{MAX_ALLOWABLE_NUMA_NODES}",
         )
     numa = numa_info(machine, distances)
-    policy = _policy(settings.policy, numa, prefer_closest=options.prefer_closest_numa_nodes)
+    made = partial(_policy, numa=numa, prefer_closest=options.prefer_closest_numa_nodes)
+    policy = made(settings.policy)
     return TopologyDecider(
         policy=policy,
         scope=_scope(settings.scope, policy, gates),
         numa=numa,
         other_scope=_scope(_OTHER[settings.scope], policy, gates),
+        laxer={
+            name: _scope(settings.scope, made(name), gates)
+            for name in _LAXER.get(settings.policy, ())
+        },
     )
 
 

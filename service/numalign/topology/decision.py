@@ -13,7 +13,8 @@ carried to its end, and asking again returns the record.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from numalign.errors import Deferred, NumalignError
@@ -92,7 +93,8 @@ class Decision:
 class DecidingParts:
     """What decisions are made with; another one after the configuration changed.
 
-    `other_scope` is the one that is not configured: what would have fitted is tried with it.
+    `other_scope` is the one that is not configured, `laxer` are policies that refuse less, by
+    name: what would have fitted is tried with them.
     """
 
     scope: Scope
@@ -100,6 +102,7 @@ class DecidingParts:
     explainer: Explainer
     config_generation: int
     other_scope: Scope | None = None
+    laxer: Mapping[str, Scope] = field(default_factory=dict)
 
 
 class Decider:
@@ -238,7 +241,7 @@ class Decider:
         if asked:
             response.explanation.CopyFrom(way(call.explain))
         if remember:
-            refused = None if result.admitted else call
+            refused = call if result.refused_by_policy and not call.resize else None
             explaining = partial(way, pb.EXPLAIN_LEVEL_FULL)
             self.remembered.keep(call.pod.uid, Way(explaining, refused, self._records.revision))
 

@@ -30,7 +30,7 @@ from numalign.topology.explanation import Found, Obstacle, SamePod, same_pod, wi
 from numalign.topology.numa_info import NumaInfo
 from numalign.topology.policy import Policy
 from numalign.topology.scope import MergeRecord
-from numalign.topology.would_fit import demands_of, largest_fit, other_policy
+from numalign.topology.would_fit import demands_of, largest_fit
 
 
 def merge_obstacle(
@@ -189,9 +189,7 @@ def _would_fit(
     found: Sequence[Found],
 ) -> str:
     demands = demands_of(verdict.resources, found, pod, record.container)
-    words = []
-    if demands is not None:
-        fit = largest_fit(demands, numa.nodes, single_only=policy.alignment_guaranteed)
-        words = [fit.words()] if fit else []
-    other = other_policy(record, verdict, policy, numa)
-    return "; or ".join([*words, other] if other else words)
+    if demands is None:
+        return ""
+    fit = largest_fit(demands, numa.nodes, single_only=policy.alignment_guaranteed)
+    return fit.words() if fit else ""

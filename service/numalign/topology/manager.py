@@ -26,7 +26,6 @@ from numalign.topology.container_life import ContainerLife
 from numalign.topology.decision import AdmitCall, Decider, DecidingParts, Decision
 from numalign.topology.group import Group
 from numalign.topology.hint_store import HintStore
-from numalign.topology.other_scope import add_would_fit, fit_under_other_scope
 from numalign.topology.picture import Picture
 from numalign.topology.pod_stream import PodStream
 from numalign.topology.provider_handle import ProviderHandle, bound
@@ -35,6 +34,7 @@ from numalign.topology.registry import ProviderRegistry, all_delivered
 from numalign.topology.resizing import Resizing
 from numalign.topology.settlement import Settlement
 from numalign.topology.strategies import TopologyStrategies
+from numalign.topology.trials import add_would_fit, fits_elsewhere
 from numalign.topology.turnstile import Turnstile
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import dynamic_resources_pb2_grpc as dr_grpc
@@ -161,7 +161,7 @@ class TopologyManager:
                 continue
             async with self._turnstile.turn():
                 if self._records.revision == way.revision:
-                    await self._add_other_scope(explanation, way.refused)
+                    await self._add_trials(explanation, way.refused)
         return told
 
     async def register(self, handle: ProviderHandle) -> None:
@@ -253,17 +253,17 @@ class TopologyManager:
         admission_id = self._next_id()
         with log_fields(admission_id=admission_id):
             response, result = await self._decider.decide(call, admission_id)
-        if call.explain >= pb.EXPLAIN_LEVEL_SUMMARY and not result.admitted:
-            await self._add_other_scope(response.explanation, call)
+        if call.explain >= pb.EXPLAIN_LEVEL_SUMMARY and result.refused_by_policy:
+            await self._add_trials(response.explanation, call)
         if known is not None and pending:
             response.resize_pending = True
             response.resources.CopyFrom(known.message.resources)
         return Decision(response=response, result=result, admission_id=admission_id, waited=waited)
 
-    async def _add_other_scope(self, explanation: pb.Explanation, call: AdmitCall) -> None:
-        """Say of a refusal whether the other scope would have taken the pod."""
+    async def _add_trials(self, explanation: pb.Explanation, call: AdmitCall) -> None:
+        """Say of a refusal whether another policy or the other scope would have taken the pod."""
         if explanation.obstacles:
-            words = await fit_under_other_scope(self._decider, call, self._next_id())
+            words = await fits_elsewhere(self._decider, call, self._next_id)
             add_would_fit(explanation, words)
 
     async def _resize(self, call: AdmitCall, waited: float) -> Decision:

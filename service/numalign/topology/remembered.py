@@ -21,7 +21,7 @@ Call = TypeVar("Call")
 
 @dataclass(frozen=True, slots=True)
 class Way(Generic[Call]):
-    """How a pod was decided on: what puts it into words, and where it was refused, the call.
+    """How a pod was decided on: what puts it into words, and where the policy refused, the call.
 
     `revision` is that of the record when it was refused.
     """

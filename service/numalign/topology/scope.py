@@ -65,6 +65,11 @@ class ScopeResult:
     retry_after: float | None = None
 
     @property
+    def refused_by_policy(self) -> bool:
+        """Whether it was the policy that refused, and no provider."""
+        return not self.admitted and bool(self.merges) and not self.merges[-1].admitted
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """A sentence for each merge whose hint was not proved to be the best."""
         return tuple(_unproved(record) for record in self.merges if not record.proved)

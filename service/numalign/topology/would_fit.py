@@ -1,4 +1,4 @@
-"""What would have fitted: the largest request that the policy would take now, and other policies.
+"""What would have fitted: the largest request that the policy would take now.
 
 Judged from the facts, and said only where it is certain whatever the provider's options are.
 Separate from the sentences on why a pod is refused, which look back; this looks ahead. Pure.
@@ -11,19 +11,12 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby
 from operator import attrgetter
 
-from numalign.errors import Undecided
-from numalign.families.choices import offers_mask
 from numalign.model.numa_mask import NumaMask, mask_of, nodes_of
 from numalign.model.pod import Pod
 from numalign.provider.values import ResourceFacts
-from numalign.topology.explain_merge import MergeVerdict, ResourceView, mask_words
+from numalign.topology.explain_merge import ResourceView
 from numalign.topology.explain_words import amount_words, is_bytes, listed, nodes_words
 from numalign.topology.explanation import Found, SamePod, same_pod
-from numalign.topology.numa_info import MissingDistance, NumaInfo, narrowest
-from numalign.topology.policy import Policy, Verdict
-from numalign.topology.policy_best_effort import BestEffortPolicy
-from numalign.topology.policy_restricted import RestrictedPolicy
-from numalign.topology.scope import MergeRecord
 
 _CPU = "cpu"
 
@@ -143,38 +136,6 @@ def most_cpus(facts: ResourceFacts) -> str:
         return ""
     text = f"{facts.resource} of at most {amount_words(facts.resource, most)}"
     return f"{text}, within this: {facts.note}" if facts.note else text
-
-
-def other_policy(record: MergeRecord, verdict: MergeVerdict, policy: Policy, numa: NumaInfo) -> str:
-    """A laxer policy that would have taken the same hints, and where; empty if none would."""
-    if any(view.nowhere for view in verdict.resources):
-        return ""
-    fitter = numa.closest if numa.distances else narrowest
-    laxer: list[Policy] = [RestrictedPolicy(numa, fitter)] if policy.alignment_guaranteed else []
-    laxer.append(BestEffortPolicy(numa, fitter))
-    for other in laxer:
-        decided = _decided(other, record)
-        if decided is not None and decided.admitted and _memory_agrees(record, decided):
-            return f"policy {other.name} would accept {mask_words(decided.best.mask)}"
-    return ""
-
-
-def _decided(policy: Policy, record: MergeRecord) -> Verdict | None:
-    try:
-        return policy.decide([answer.hints for answer in record.answers])
-    except (MissingDistance, Undecided):
-        # The policy in force did not need that answer; this one cannot be judged.
-        return None
-
-
-def _memory_agrees(record: MergeRecord, decided: Verdict) -> bool:
-    """Whether memory can be booked on the very mask: unlike others it cannot take a part."""
-    return all(
-        decided.best.mask is not None and offers_mask(hints, decided.best.mask)
-        for answer in record.answers
-        for resource, hints in (answer.hints or {}).items()
-        if hints is not None and is_bytes(resource)
-    )
 
 
 def _on_one_node(demands: Sequence[Demand], node: int) -> Fit | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, event, given, settings
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 from tests.unit.topology.explain_world import (
     GPU,
     NIC,
-    Explained,
     Node,
     container,
     gpus,
@@ -23,16 +21,14 @@ from tests.unit.topology.explain_world import (
 
 from numalign.model.pod import Pod
 from numalign.model.quantity import Quantity
-from numalign.topology.construct import build_policy
 
 _AMOUNT = r"(\S+) of (?:at most )?(\d\S*(?: bytes)?)"
 _CORES = re.compile(r"multiples of (\d+) CPUs, (\d+) are free")
-_POLICY = re.compile(r"policy (\S+) would accept (\S+)$")
 
 
 def claimed(would_fit: str) -> dict[str, Quantity]:
     """The amounts that are said to fit, by resource."""
-    head = would_fit.partition("within this")[0].partition("policy ")[0].partition(" on NUMA")[0]
+    head = would_fit.partition("within this")[0].partition(" on NUMA")[0]
     return {
         name: Quantity.parse(amount.removesuffix(" bytes").rstrip(",;"))
         for name, amount in re.findall(_AMOUNT, head)
@@ -143,22 +139,6 @@ def test_what_is_said_to_fit_is_admitted(
         less = within(obstacle.would_fit, less)
         if not any(amount.is_zero() for amount in less.values()):
             assert is_admitted(node, with_requests(which, name, less), name, less)
-    other_policy_accepts(node, explained)
-
-
-def other_policy_accepts(node: Node, explained: Explained) -> None:
-    """A policy that is named takes the very same hints, with the mask that is named."""
-    found = _POLICY.search(explained.obstacle.would_fit)
-    if found is None:
-        return
-    event(f"policy {found[1]}")
-    where = node.machine
-    other = build_policy(replace(node.topology, policy=found[1]), where, node.gates).policy
-    verdict = other.decide([a.hints for a in explained.result.merges[-1].answers])
-    assert verdict.admitted
-    assert verdict.best.mask is not None
-    named = {int(number) for number in found[2].strip("{}").split(",")}
-    assert verdict.best.mask == sum(1 << number for number in named)
 
 
 def test_several_nodes_may_hold_fewer_cpus() -> None:
@@ -169,9 +149,7 @@ def test_several_nodes_may_hold_fewer_cpus() -> None:
 
     would_fit = node.ask(which).obstacle.would_fit
 
-    assert (
-        would_fit == "cpu of 10 on NUMA nodes 0 and 1; or policy best-effort would accept {0,1,2}"
-    )
+    assert would_fit == "cpu of 10 on NUMA nodes 0 and 1"
     assert node.ask(with_requests(which, "app", {"cpu": Quantity.parse("10")})).result.admitted
 
 

@@ -1,9 +1,10 @@
-"""Whether a refused pod would fit under the other scope: said in its explanation, and true."""
+"""Whether a refused pod would fit under another policy or scope: said, and true."""
 
 from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,88 @@ async def test_it_is_said_if_and_only_if_the_other_scope_takes_the_pod(seed: int
         assert elsewhere is not None
         said = f"scope {other} would accept" in would_fit(outcome)
         assert said == (elsewhere.verdict == pb.VERDICT_ADMITTED), sizes
+
+
+@pytest.mark.parametrize(
+    ("policy", "pods", "said"),
+    [
+        pytest.param(
+            "single-numa-node",
+            [a_pod("p", (9, 0))],
+            "policy restricted would accept {0,1}",
+            id="two nodes are needed",
+        ),
+        pytest.param(
+            "restricted",
+            [a_pod("a", (5, 0)), a_pod("b", (6, 0)), a_pod("p", (4, 0))],
+            "policy best-effort would accept {0,1}",
+            id="one node would be preferred",
+        ),
+        pytest.param(
+            "single-numa-node",
+            [a_pod("a", (8, 0)), a_pod("b", (1, 2)), a_pod("p", (3, 2))],
+            "policy best-effort would accept {0}, with example.com/gpu from other nodes",
+            id="not all from there",
+        ),
+        pytest.param(
+            "single-numa-node",
+            [a_pod("p", (1, 0), (9, 0))],
+            'policy restricted would accept {0} for container "c0" and {0,1} for container "c1"',
+            id="each container",
+        ),
+    ],
+)
+async def test_a_laxer_policy_may_take_it(policy: str, pods: list[core_pb2.Pod], said: str) -> None:
+    assert would_fit(await decided(policy, "container", *pods)).endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "named"),
+    [
+        pytest.param(12, True, id="whole cores"),
+        pytest.param(9, False, id="half a core"),
+        pytest.param(14, False, id="more than whole cores"),
+    ],
+)
+async def test_no_policy_is_named_whose_cpus_could_not_be_allocated(cpus: int, named: bool) -> None:
+    """The laxer policies agree to the nodes; the allocation that follows wants whole cores."""
+    document = configuration("single-numa-node", "container")
+    document["cpuManagerPolicyOptions"] = {"full-pcpus-only": "true"}
+    document["reservedSystemCPUs"] = "0,8"
+    for node in document["numalign"]["machine"]["numa_nodes"]:
+        threads = [cpu for core in node["cores"] for cpu in core["threads"]]
+        node["cores"] = [
+            {"id": core, "socket_id": node["id"], "threads": threads[core * 2 : core * 2 + 2]}
+            for core in range(4)
+        ]
+    outcomes, _ = await simulate(
+        copy_of(document, (), None), [a_pod("p", (cpus, 0))], pb.EXPLAIN_LEVEL_SUMMARY
+    )
+
+    said = would_fit(outcomes[-1])
+    assert ("policy restricted would accept {0,1}" in said) == named
+    assert ("would accept" in said) == named
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_the_strictest_laxer_policy_that_takes_the_pod_is_named(seed: int) -> None:
+    draw = random.Random(seed)
+    scope = draw.choice(("pod", "container"))
+    before = a_pod("before", (draw.randint(1, 4), draw.randint(0, 1)))
+    for number in range(5):
+        sizes = [(draw.randint(1, 8), draw.choice((0, 0, 1, 3))) for _ in range(2)]
+        pods = before, a_pod(f"p{number}", *sizes)
+        outcome = await decided("single-numa-node", scope, *pods)
+        assert outcome.decision is not None
+        if outcome.decision.verdict != pb.VERDICT_REJECTED:
+            continue
+        takers = []
+        for policy in ("restricted", "best-effort"):
+            elsewhere = (await decided(policy, scope, *pods)).decision
+            assert elsewhere is not None
+            takers += [policy] if elsewhere.verdict == pb.VERDICT_ADMITTED else []
+        named = re.findall(r"policy (\S+) would accept", would_fit(outcome))
+        assert named == takers[:1], sizes
 
 
 async def test_nothing_is_kept_of_the_trial() -> None:
