@@ -16,6 +16,7 @@ from grpc import aio
 from tests.e2e.cri import Cri
 from tests.e2e.debian import unpacked
 from tests.e2e.images import write_image
+from tests.e2e.leftovers import OWNER, cgroup_of, remove_cgroups, remove_leftovers
 from tests.e2e.required import leave_out, need
 
 USUAL_SUITE = "trixie"
@@ -86,7 +87,7 @@ class Containerd:
         `apart`, it has a mount namespace of its own, where containers can follow the host's mounts.
         """
         self.directory = directory
-        self.cgroup = f"/numalign-e2e-{os.getpid()}"
+        self.cgroup = cgroup_of(os.getpid())
         self.cri = Cri(directory / "c.sock")
         self.nri_socket = directory / "nri.sock"
         self._binaries, self._runc, self._busybox = programs(suite)
@@ -113,7 +114,11 @@ class Containerd:
                 *(*self._by, self._binaries / "containerd", "-c", config),
                 stdout=log,
                 stderr=log,
-                env={**os.environ, "PATH": f"{self._binaries}:{os.environ['PATH']}"},
+                env={
+                    **os.environ,
+                    "PATH": f"{self._binaries}:{os.environ['PATH']}",
+                    OWNER: str(os.getpid()),
+                },
                 start_new_session=True,
             )
         async with asyncio.timeout(_START_SECONDS):
@@ -169,7 +174,7 @@ class Containerd:
 
     def _clean(self) -> None:
         for controller in (_CGROUPS, *_CGROUPS.glob("*")):
-            _remove_cgroups(controller / self.cgroup.strip("/"))
+            remove_cgroups(controller / self.cgroup.strip("/"))
         shutil.rmtree(self.directory / "root", ignore_errors=True)
 
     def log(self) -> str:
@@ -178,7 +183,7 @@ class Containerd:
 
 
 def check_machine() -> None:
-    """Leave the test out where containers cannot be run."""
+    """Leave the test out where containers cannot be run; remove what killed tests left behind."""
     need(os.geteuid() == 0, "containers need root")
     roots = [r for r in (_CGROUPS / "cpuset", _CGROUPS) if (r / "cgroup.procs").exists()]
     need(bool(roots), "no cgroup file system")
@@ -189,6 +194,7 @@ def check_machine() -> None:
     except OSError as error:
         leave_out(f"no cgroup can be made: {error}")
     need(len(os.sched_getaffinity(0)) >= 2, "two CPUs are needed, one shared and one exclusive")
+    remove_leftovers(_CGROUPS)
 
 
 def programs(suite: str = USUAL_SUITE) -> tuple[Path, Path, Path]:
@@ -219,14 +225,3 @@ def own_suite() -> str:
         if line.startswith("VERSION_CODENAME="):
             return line.partition("=")[2].strip('"')
     return leave_out("this is no release of Debian")
-
-
-def _remove_cgroups(path: Path) -> None:
-    if not path.is_dir():
-        return
-    for below in sorted(path.rglob("*"), reverse=True):
-        if below.is_dir():
-            with contextlib.suppress(OSError):
-                below.rmdir()
-    with contextlib.suppress(OSError):
-        path.rmdir()
