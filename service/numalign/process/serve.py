@@ -15,6 +15,7 @@ from numalign.config.settings import Address, Service, Settings
 from numalign.errors import NumalignError
 from numalign.process.companions import Companions
 from numalign.process.control import ControlServicer
+from numalign.process.garbage import spare_collections
 from numalign.process.metrics import address_of, open_metrics
 from numalign.process.part import Part
 from numalign.process.readiness import serve_when_ready
@@ -136,6 +137,7 @@ async def _serve_parts(
     owners.tell(metrics, {part.service: _health(by_service, part) for part in parts})
 
     def on_serving() -> None:
+        spare_collections()
         for part in parts:
             companions.start(serve_when_ready(part, _health(by_service, part)))
 
