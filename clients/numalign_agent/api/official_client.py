@@ -82,7 +82,7 @@ def _check_there(kubeconfig: Path) -> None:
     """The client takes a file that is not there for an empty one."""
     if not kubeconfig.exists():
         raise ApiError(
-            f"kubeconfig {kubeconfig}: cannot be used: there is no such file; --kubeconfig "
-            "(numalign.agent.api.kubeconfig) names it. Without one, the service account of the "
-            "agent's pod counts"
+            f"kubeconfig {kubeconfig}: cannot be used: there is no such file; name another one in "
+            "numalign.agent.api.kubeconfig, or none where the agent runs in a pod with a service "
+            "account"
         )

@@ -93,7 +93,7 @@ async def test_a_node_of_ones_own_is_registered_and_told(
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        pytest.param(None, "there is no such file; --kubeconfig", id="none"),
+        pytest.param(None, "there is no such file; name another one", id="none"),
         pytest.param("", "", id="empty"),
         pytest.param("{}", "", id="bare"),
         pytest.param("a: [", "", id="bad"),
