@@ -1,4 +1,4 @@
-"""Looking for garbage less often: what a start has made is left alone, new cycles are still found."""
+"""Looking for garbage less often: what a start made is left alone, new cycles are found."""
 
 from __future__ import annotations
 
