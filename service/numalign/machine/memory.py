@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from numalign.errors import ConfigError
 from numalign.machine.tree import Tree
@@ -36,3 +37,18 @@ def huge_pages(tree: Tree, directory: str) -> tuple[HugePages, ...]:
             raise ConfigError(f"{tree.path(path)}: is missing")
         pools.append(HugePages(page_size_kib=size, count=count))
     return tuple(pools)
+
+
+def free_huge_pages(tree: Tree, node: int, pools: tuple[HugePages, ...]) -> Mapping[int, int]:
+    """How many pages of each of `pools` are free on a NUMA node now, by page size.
+
+    Without those that the kernel does not tell of. Raises ConfigError where it cannot be read.
+    """
+    directory = f"sys/devices/system/node/node{node}/hugepages"
+    counts = {
+        pool.page_size_kib: tree.integer(
+            f"{directory}/hugepages-{pool.page_size_kib}kB/free_hugepages"
+        )
+        for pool in pools
+    }
+    return {size: count for size, count in counts.items() if count is not None}

@@ -54,6 +54,7 @@ class ControlServicer(ct_grpc.ControlServicer):
             reports=[
                 *self._settings().warnings,
                 *(report for part in self._parts for report in part.reports()),
+                *(notice for part in self._parts for notice in part.notices()),
             ],
             config_generation=max(part.generation() for part in self._parts),
         )

@@ -62,6 +62,7 @@ class Part:
     - `generation` is the number of the configuration in force, 0 where nobody counts;
     - `close` gives back what it holds, after the server has stopped;
     - `reports` says what was re-based, dropped or lost since the start;
+    - `notices` says what is not as the state has it, at this moment and outside the state;
     - `sockets` are served beside the service, in processes that serve sockets at all.
     """
 
@@ -75,4 +76,5 @@ class Part:
     generation: Callable[[], int] = no_generation
     close: Callable[[], Awaitable[None]] = nothing
     reports: Callable[[], tuple[str, ...]] = nothing_reported
+    notices: Callable[[], tuple[str, ...]] = nothing_reported
     sockets: tuple[OwnSocket, ...] = field(default=())

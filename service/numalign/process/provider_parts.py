@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from numalign.config.settings import DeviceSource, Service, Settings
+from numalign.config.settings import DeviceSource, MachineRoot, Service, Settings
 from numalign.cpu import engine as cpu
 from numalign.cpu.messages import CpuBooks
 from numalign.cpu.observer import CpuObserver
@@ -17,11 +17,17 @@ from numalign.device.messages import DeviceBooks
 from numalign.device.ports import DevicePlugins
 from numalign.device.state import DeviceState
 from numalign.device.timed_plugins import TimedPlugins
+from numalign.errors import ConfigError
+from numalign.machine.memory import free_huge_pages
+from numalign.machine.tree import Tree
 from numalign.memory import engine as memory
+from numalign.memory.machine_state import huge_page_resource
 from numalign.memory.messages import MemoryBooks
 from numalign.memory.observer import MemoryObserver
+from numalign.memory.outside import outside_the_books
 from numalign.memory.policy_static import NAME as STATIC_MEMORY
 from numalign.memory.state import MemoryState
+from numalign.model.machine import Machine
 from numalign.process.device_backends import DeviceBackend, device_backend
 from numalign.process.generation import Generation
 from numalign.process.part import Part
@@ -143,7 +149,7 @@ async def memory_part(
 
         return engine, serve
 
-    return await _part(
+    part = await _part(
         Service.MEMORY,
         context,
         ledger,
@@ -157,6 +163,19 @@ async def memory_part(
             build=build,
         ),
     )
+    source = context.settings.machine
+    if not isinstance(source, MachineRoot):
+        return part
+    tree = Tree(source.path)
+
+    def notices() -> tuple[str, ...]:
+        try:
+            free = _kernel_free(tree, context.machine)
+        except ConfigError as error:
+            return (f"not known whether huge pages are used outside the books: {error}",)
+        return outside_the_books(ledger.state.machine, free)
+
+    return replace(part, notices=notices)
 
 
 async def device_part(
@@ -209,6 +228,15 @@ async def _part(
         check=check(generation),
         generation=lambda: generation.number,
     )
+
+
+def _kernel_free(tree: Tree, machine: Machine) -> dict[tuple[int, str], int]:
+    """The bytes of huge pages that the kernel has free, by NUMA node and resource."""
+    return {
+        (node.id, huge_page_resource(size)): count * size * 1024
+        for node in machine.numa_nodes
+        for size, count in free_huge_pages(tree, node.id, node.hugepages).items()
+    }
 
 
 def cpu_settings(settings: Settings) -> dict[str, object]:
