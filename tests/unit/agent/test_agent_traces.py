@@ -47,6 +47,7 @@ async def test_a_pod_and_its_container(monkeypatch: pytest.MonkeyPatch) -> None:
     with Receiver() as receiver, tempfile.TemporaryDirectory(prefix="na-", dir="/tmp") as name:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.endpoint)
         monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", str(SECONDS))
         directory = Path(name)
         manifest(directory, "web", "2")
         async with node(directory):

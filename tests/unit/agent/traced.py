@@ -14,7 +14,7 @@ from tests.integration.world import World
 from tests.unit.process.observed_world import GPU, write
 from tests.unit.telemetry.otlp import Receiver
 
-SECONDS = 30
+SECONDS = 60
 SERVER, CLIENT, INNER = 2, 3, 1
 
 

@@ -21,9 +21,9 @@ class Connection:
         self.name = name
         self.events = events
 
-    async def call(self, method: str, request: Any, kind: Any) -> Any:
+    async def call(self, method: str, request: Any, kind: Any, *, seconds: float = 5) -> Any:
         """Call the plugin; its answer, or the status as an exception."""
-        answer = await self.peer.call(method, request.SerializeToString(), seconds=5)
+        answer = await self.peer.call(method, request.SerializeToString(), seconds=seconds)
         if answer.status.code:
             raise RuntimeError(answer.status.message)
         return kind.FromString(answer.payload)

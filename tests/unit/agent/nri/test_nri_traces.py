@@ -39,6 +39,7 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
     with Receiver() as running:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", running.endpoint)
         monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", str(SECONDS))
         yield running
 
 
@@ -57,7 +58,11 @@ def plugin_config(directory: Path) -> Path:
             "runtimeDirectory": str(directory / "run"),
             "stateDirectory": str(directory / "plugin"),
             "hostRoot": str(directory / "host"),
-            "agent": {"nodeName": "n1", "nri": {"socket": str(directory / "nri.sock")}},
+            "agent": {
+                "nodeName": "n1",
+                # On a busy machine an answer may take longer than a runtime waits.
+                "nri": {"socket": str(directory / "nri.sock"), "requestTimeout": f"{SECONDS}s"},
+            },
         },
     }
     path.write_text(yaml.safe_dump(document))
@@ -101,10 +106,13 @@ async def test_one_trace_from_the_runtime_to_the_providers(
     pod, container = static_pod("web"), static_container("web")
     async with node(directory), plugin(directory) as runtime:
         await runtime.call(
-            "RunPodSandbox", nri.RunPodSandboxRequest(pod=pod), nri.RunPodSandboxResponse
+            "RunPodSandbox",
+            nri.RunPodSandboxRequest(pod=pod),
+            nri.RunPodSandboxResponse,
+            seconds=SECONDS,
         )
         create = nri.CreateContainerRequest(pod=pod, container=container)
-        await runtime.call("CreateContainer", create, nri.CreateContainerResponse)
+        await runtime.call("CreateContainer", create, nri.CreateContainerResponse, seconds=SECONDS)
         await received(receiver, "numalign.v1.Admission/AddContainer")
     spans = Spans(receiver)
     run, created = spans.one("nri RunPodSandbox"), spans.one("nri CreateContainer")
@@ -148,6 +156,7 @@ async def test_a_pod_that_must_not_start_is_an_answer_and_no_failure(
                 "RunPodSandbox",
                 nri.RunPodSandboxRequest(pod=static_pod("web")),
                 nri.RunPodSandboxResponse,
+                seconds=SECONDS,
             )
     run = Spans(receiver).one("nri RunPodSandbox")
 
