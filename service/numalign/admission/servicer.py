@@ -257,7 +257,9 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
             timeout=context.time_remaining(),
         )
         try:
-            async for response in stream:
+            # Not `async for`: gRPC's generator, left before its end as by a list, waits with its
+            # call in a cycle until the interpreter looks for garbage.
+            while isinstance(response := await stream.read(), tm.WatchAdmissionsResponse):
                 yield response.event
         except aio.AioRpcError as error:
             raise named(error) from error
