@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from numalign.dra.container_devices import ContainerDevices, UsedClaim
-from numalign.dra.driver_connection import DriverConnection
-from numalign.dra.health_follower import Unwell
 from numalign.dra.values import (
     ClaimDevice,
     ClaimInfo,
@@ -29,6 +28,10 @@ from numalign.model.quoting import quoted
 from numalign.model.resource_names import is_extended
 from numalign.v1 import claims_pb2 as cl
 from numalign.v1 import dynamic_resources_pb2 as dr
+
+if TYPE_CHECKING:  # whoever only reads such messages need not load what drivers speak
+    from numalign.dra.driver_connection import DriverConnection
+    from numalign.dra.health_follower import Unwell
 
 _CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"
 
