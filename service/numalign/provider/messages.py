@@ -10,6 +10,7 @@ from numalign.model.ids import DeviceId, NumaId, PodUid
 from numalign.model.pod import Pod
 from numalign.provider.engine import Lost, Recorded
 from numalign.provider.values import (
+    AllocationFailure,
     ContainerEdits,
     DeviceHolding,
     DeviceNode,
@@ -209,3 +210,10 @@ def facts_to_messages(provider: str, facts: Iterable[ResourceFacts]) -> list[pb.
         )
         for fact in facts
     ]
+
+
+def failure_to_message(failure: AllocationFailure | None) -> hp.AllocationFailure | None:
+    """Why an allocation failed; None: it did not."""
+    if failure is None:
+        return None
+    return hp.AllocationFailure(reason=failure.reason or "", message=failure.message)

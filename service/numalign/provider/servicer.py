@@ -23,13 +23,13 @@ from numalign.provider.messages import (
     deferral_to_message,
     edits_to_message,
     facts_to_messages,
+    failure_to_message,
     holding_to_message,
     pod_holding_to_message,
 )
 from numalign.provider.pod_cache import PodCache
 from numalign.provider.reconciliation import reconciled
 from numalign.provider.subject import about
-from numalign.provider.values import AllocationFailure
 from numalign.rpc.context import Context
 from numalign.telemetry.logs import get_logger
 from numalign.v1 import hint_provider_pb2 as hp
@@ -156,7 +156,7 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
             self._observer.allocated(before, outcome, pod, container)
         return hp.AllocateResponse(
             instance_id=self._instance_id,
-            failure=_failure(outcome.failure),
+            failure=failure_to_message(outcome.failure),
             allocations=self._holdings(outcome.state, pod.uid),
             plugin_calls=[call_to_message(call) for call in outcome.plugin_calls],
             unsealed=outcome.unsealed,
@@ -196,7 +196,7 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
         holding = self._ledger.engine.pod_holding(outcome.state, pod.uid)
         return hp.AllocatePodResponse(
             instance_id=self._instance_id,
-            failure=_failure(outcome.failure),
+            failure=failure_to_message(outcome.failure),
             allocations=self._holdings(outcome.state, pod.uid),
             pod_allocation=pod_holding_to_message(holding),
             plugin_calls=[call_to_message(call) for call in outcome.plugin_calls],
@@ -211,7 +211,7 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
             outcome = await self._ledger.seal(admission_id, pod, group=request.group)
         return hp.SealResponse(
             instance_id=self._instance_id,
-            failure=_failure(outcome.failure),
+            failure=failure_to_message(outcome.failure),
             allocations=self._holdings(outcome.state, pod.uid),
             plugin_calls=[call_to_message(call) for call in outcome.plugin_calls],
         )
@@ -404,9 +404,3 @@ def _container(pod: Pod, name: str) -> Container:
         raise InvalidInput(
             FieldViolation("container", f'pod "{pod.uid}" has no container "{name}"')
         ) from None
-
-
-def _failure(failure: AllocationFailure | None) -> hp.AllocationFailure | None:
-    if failure is None:
-        return None
-    return hp.AllocationFailure(reason=failure.reason or "", message=failure.message)
