@@ -200,7 +200,7 @@ async def test_a_service_that_ended(deployment: Deployment, watching: Prometheus
 
 
 async def test_a_trace_is_whole(deployment: Deployment) -> None:
-    """From Admission to every provider and back out to the disk, without a gap."""
+    """From the runtime's event to every provider and back out to the disk, without a gap."""
     receiver = deployment.receiver
     assert receiver is not None
     spans = await asyncio.to_thread(eventually, lambda: whole_trace(receiver, "pinned"))
@@ -213,7 +213,7 @@ async def test_a_trace_is_whole(deployment: Deployment) -> None:
     assert set(verdicts) == {"admitted"}
     assert {span.name for span in spans} >= {"store prepare", "store commit"}
     assert services == {
-        f"numalign-{name}" for name in ("admission", "topology", "cpu", "memory", "device")
+        f"numalign-{name}" for name in ("nri", "admission", "topology", "cpu", "memory", "device")
     }
 
 
@@ -259,12 +259,13 @@ def alert(watching: Prometheus, name: str, **labels: str) -> Any:
 
 
 def whole_trace(receiver: Receiver, pod: str) -> list[Any]:
-    """All spans of a pod's admission; none as long as some are still to come."""
+    """All spans of a pod's start in the runtime; none as long as some are still to come."""
     spans = receiver.spans()
     begun = [
         span
         for span in spans
-        if span.name == "numalign.v1.Admission/Admit"
+        if span.name == "nri RunPodSandbox"
+        and not span.parent_span_id
         and attributes(span).get("k8s.pod.name") == pod
     ]
     found = [span for span in spans if begun and span.trace_id == begun[0].trace_id]
