@@ -26,6 +26,7 @@ from numalign.errors import StateError
 from numalign.v1 import admission_pb2 as ad
 from numalign_agent.journal.journal import reading
 from numalign_agent.journal.rows import PodRow
+from numalign_agent.runners.port import RunnerFailed
 from numalign_agent.runners.process.directory import directories_in
 
 OWNER = "agent"
@@ -198,9 +199,14 @@ class NodeAgent:
         found: dict[str, int] = {}
         containers = self._state / "containers"
         for directory in directories_in(containers) if containers.is_dir() else ():
-            running = directory.running()
-            if running is not None and directory.exited() is None:
-                found[name(directory.made().pod_name)] = running.pid
+            try:
+                running = directory.running()
+                if running is not None and directory.exited() is None:
+                    found[name(directory.made().pod_name)] = running.pid
+            except RunnerFailed:
+                # Looked at while the agent removed it.
+                if directory.path.exists():
+                    raise
         return found
 
 
