@@ -25,7 +25,7 @@ from numalign.model.numa_mask import mask_of, nodes_of
 from numalign.model.pod import Container, Pod, Resources
 from numalign.model.quantity import Quantity
 from numalign.model.settings import TopologySettings
-from numalign.provider.values import AllocationFailure
+from numalign.provider.values import AllocationFailure, ResourceFacts
 from numalign.topology.construct import TopologyDecider, build_policy
 from numalign.topology.ports import ProviderAnswer
 
@@ -119,6 +119,9 @@ class Replay:
     async def pod_topology_hints(self, pod: Pod) -> tuple[ProviderAnswer, ...]:
         assert pod.uid == self.record["expect_uid"]
         return self._hints(None)
+
+    async def amounts(self, pod: Pod, container: Container | None) -> tuple[ResourceFacts, ...]:
+        raise AssertionError(f"a kubelet looks at no amounts: {pod}, {container}")
 
     async def allocate(
         self, pod: Pod, container: Container, affinity: TopologyHint, last: bool

@@ -5,140 +5,29 @@ Where a case is about pods, a whole node decides on them.
 
 from __future__ import annotations
 
-import json
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.conformance.user_cases import CASES, agent_of, node_of, numa_node, pod, single_threads
 
-from numalign.config.loader import load_settings
-from numalign.config.scenario_node import ScenarioNode, scenario_document
-from numalign.config.settings import Service
-from numalign.kube.pod_json import pod_from_json
+from numalign.config.scenario_node import ScenarioNode
 from numalign.model.cpu_set import CpuSet
 from numalign.model.hint import TopologyHint
 from numalign.model.numa_mask import mask_of
-from numalign.process.node import Node
 from numalign.topology.numa_info import NumaInfo, narrowest
 from numalign.topology.policy_best_effort import BestEffortPolicy
 from numalign.topology.policy_restricted import RestrictedPolicy
-from numalign.v1 import admission_pb2 as ad
-from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import types_pb2 as pb
-from numalign.v1.admission_pb2_grpc import AdmissionStub
-from numalign.v1.hint_provider_pb2_grpc import HintProviderStub
 
-CASES = {
-    case["id"]: case
-    for case in map(
-        json.loads,
-        (Path(__file__).parent / "recordings" / "user-cases.jsonl").read_text().splitlines(),
-    )
-}
 TESTED = {"uc-01", "uc-09", "uc-13", "uc-19", "uc-22", "uc-29", "uc-32"}
-GIB = 1 << 30
 
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="uc-") as path:
         yield Path(path)
-
-
-class Agent:
-    """A node under test and what its agent asks."""
-
-    def __init__(self, node: Node) -> None:
-        self._admission = AdmissionStub(node.channel(Service.ADMISSION))
-        self._cpu = HintProviderStub(node.channel(Service.CPU))
-
-    async def admit(self, pod: Mapping[str, Any]) -> ad.AdmitResponse:
-        return await self._admission.Admit(
-            ad.AdmitRequest(pod=pod_from_json(pod), explain=pb.EXPLAIN_LEVEL_FULL), timeout=5
-        )
-
-    async def release(self, uid: str) -> None:
-        await self._admission.Release(ad.ReleaseRequest(pod_uid=uid))
-
-    async def shared_cpus(self) -> str:
-        return (await self._cpu.GetState(hp.GetStateRequest())).cpu.default_cpus
-
-
-@asynccontextmanager
-async def agent_of(
-    case: str, node: ScenarioNode, directory: Path, gates: Mapping[str, bool] | None = None
-) -> AsyncIterator[Agent]:
-    """A node in the mode of a case, over the state that is in `directory`."""
-    places = {"stateDirectory": str(directory / "state"), "runtimeDirectory": str(directory)}
-    mode = {"compatibility": CASES[case]["mode"]}
-    path = directory / "config.json"
-    path.write_text(json.dumps(scenario_document(node, gates or {}, {**places, **mode})))
-    node_here = await Node.open(load_settings(path, {}, is_root=False))
-    try:
-        await node_here.serving()
-        yield Agent(node_here)
-    finally:
-        await node_here.close()
-
-
-def numa_node(number: int, cores: list[list[int]], **more: Any) -> dict[str, Any]:
-    return {
-        "id": number,
-        "memory_bytes": 16 * GIB,
-        "hugepages": [],
-        "distances": None,
-        "cores": [
-            {"id": index, "socket_id": number, "threads": threads, "uncore_cache_id": number}
-            for index, threads in enumerate(cores)
-        ],
-        **more,
-    }
-
-
-def node_of(
-    numa_nodes: list[dict[str, Any]],
-    *,
-    policy: str = "none",
-    scope: str = "container",
-    reserved: str = "",
-    options: Mapping[str, str] | None = None,
-    memory: bool = False,
-) -> ScenarioNode:
-    quantities = {"memory": str(GIB)}
-    return {
-        "machine": {"numa_nodes": numa_nodes},
-        "topology_manager": {"policy": policy, "scope": scope, "policy_options": {}},
-        "cpu_manager": {
-            "policy": "static",
-            "policy_options": dict(options or {}),
-            "reserved_cpus": reserved,
-        },
-        "memory_manager": {
-            "policy": "Static" if memory else "None",
-            "reserved_memory": [{"numa_node": 0, "limits": quantities}] if memory else [],
-            "node_allocatable_reservation": quantities if memory else {},
-        },
-        "devices": [],
-    }
-
-
-def pod(uid: str, whole: Mapping[str, str] | None = None, **amounts: str) -> dict[str, Any]:
-    """A guaranteed pod of one container; `whole` are pod-level resources."""
-    named = {name.replace("_", "-"): text for name, text in amounts.items()}
-    given = {"memory": "1Mi", **named} if named else {}
-    spec: dict[str, Any] = {
-        "containers": [{"name": "c", "resources": {"requests": given, "limits": given}}]
-    }
-    if whole is not None:
-        spec["resources"] = {"requests": whole, "limits": whole}
-    return {"metadata": {"uid": uid, "name": uid, "namespace": "default"}, "spec": spec}
-
-
-def single_threads(first: int, count: int) -> list[list[int]]:
-    return [[cpu] for cpu in range(first, first + count)]
 
 
 def test_every_case_that_must_match_is_tested() -> None:

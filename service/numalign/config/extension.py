@@ -19,6 +19,7 @@ from numalign.config.inventory import read_inventory
 from numalign.config.journal import read_journal
 from numalign.config.limits import read_limits
 from numalign.config.listening import read_listeners
+from numalign.config.placement import read_placement
 from numalign.config.reservation import is_reservable
 from numalign.config.serving import (
     read_address,
@@ -56,7 +57,7 @@ from numalign.document.section import Section, shown
 from numalign.machine.schema import read_machine_section
 from numalign.model.quantity import Quantity
 from numalign.model.quoting import quoted
-from numalign.model.settings import StaticResource
+from numalign.model.settings import Placement, StaticResource
 
 EXTENSION_KEYS = (
     "compatibility", "validation", "runtimeDirectory", "stateDirectory", "sockets", "endpoints",
@@ -65,7 +66,7 @@ EXTENSION_KEYS = (
     "queueDepth", "historyLength", "metrics", "log", "owner", "podResources", "limits", "listen",
     "providerDirectories", "providersRegistry",
     "secondOwner", "hostRoot", "kubeletConfigz", "admission",
-    "journal",
+    "journal", "placement",
     # Read by numalign-agent, which may share the file.
     "agent",
 )  # fmt: skip
@@ -102,6 +103,7 @@ class Extension:
     devices: tuple[StaticResource, ...]
     device_plugins: DevicePluginSettings
     dra: DraSettings
+    placement: Placement
     stated_reservation: Mapping[str, Quantity] | None
     providers: tuple[ProviderSettings, ...]
     provider_timeout: float
@@ -141,6 +143,7 @@ def read_extension(section: Section, defaults: Defaults) -> Extension:
         devices=_devices(section, defaults),
         device_plugins=_device_plugins(section),
         dra=read_dra(section.section("dra")),
+        placement=read_placement(section.section("placement")),
         stated_reservation=_reservation(section),
         providers=_providers(section, timeout),
         provider_timeout=timeout,

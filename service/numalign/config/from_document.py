@@ -6,11 +6,13 @@ Pure: what lies outside the document comes in through `Defaults`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from numalign.config.defaults import Defaults
 from numalign.config.eviction_memory import threshold_quantity
 from numalign.config.extension import Extension, read_extension
 from numalign.config.kubelet_document import EXTENSION, KubeletDocument, read_kubelet_document
+from numalign.config.placement import without_effect
 from numalign.config.reservation import Reservation, stated_reservation, summed_reservation
 from numalign.config.serving import OTHERS_WRITE
 from numalign.config.settings import Settings, SocketSettings, Validation
@@ -40,7 +42,7 @@ def settings_from_document(document: object, defaults: Defaults) -> Settings:
         problems.say(sentence)
     problems.refuse()
     reservation = _reservation(kubelet, extension, defaults)
-    return Settings(
+    settings = Settings(
         topology=kubelet.topology,
         cpu=CpuSettings(
             policy=kubelet.cpu_policy,
@@ -60,6 +62,7 @@ def settings_from_document(document: object, defaults: Defaults) -> Settings:
         devices=extension.devices,
         device_plugins=extension.device_plugins,
         dra=extension.dra,
+        placement=extension.placement,
         providers=extension.providers,
         provider_timeout=extension.provider_timeout,
         queue_depth=extension.queue_depth,
@@ -84,6 +87,7 @@ def settings_from_document(document: object, defaults: Defaults) -> Settings:
         kubelet=_kubelet_keys(document),
         warnings=(*kubelet.warnings, *_socket_warnings(extension.sockets)),
     )
+    return replace(settings, warnings=(*settings.warnings, *without_effect(settings)))
 
 
 def _reservation(kubelet: KubeletDocument, extension: Extension, defaults: Defaults) -> Reservation:

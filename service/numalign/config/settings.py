@@ -15,7 +15,13 @@ from numalign.admission.chain.place import Place
 from numalign.admission.chain.version import ChainVersion
 from numalign.model.feature_gates import FeatureGates
 from numalign.model.machine import Machine
-from numalign.model.settings import CpuSettings, MemorySettings, StaticResource, TopologySettings
+from numalign.model.settings import (
+    CpuSettings,
+    MemorySettings,
+    Placement,
+    StaticResource,
+    TopologySettings,
+)
 
 
 class Service(StrEnum):
@@ -322,6 +328,7 @@ class Settings:
     devices: tuple[StaticResource, ...]
     device_plugins: DevicePluginSettings
     dra: DraSettings
+    placement: Placement
     providers: tuple[ProviderSettings, ...]
     provider_timeout: float
     queue_depth: int

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from numalign.config.placement import placement_document
 from numalign.config.settings import (
     Address,
     AdmissionSettings,
@@ -102,6 +103,7 @@ def _extension(settings: Settings) -> dict[str, Any]:
         "devices": [_resource(resource) for resource in settings.devices],
         "devicePlugins": _device_plugins(settings.device_plugins),
         "dra": _dra(settings.dra),
+        "placement": placement_document(settings.placement),
         "nodeAllocatableReservation": reservation,
         "providers": [
             {

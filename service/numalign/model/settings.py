@@ -58,6 +58,21 @@ class MemorySettings:
     node_allocatable_reservation: Mapping[str, Quantity] = field(default_factory=dict)
 
 
+class NumaAllocationStrategy(StrEnum):
+    """Which of equally good sets of NUMA nodes is taken; `none` is the kubelet's way."""
+
+    NONE = "none"
+    MOST_ALLOCATED = "most-allocated"
+    LEAST_ALLOCATED = "least-allocated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """The switches that take placement beyond the kubelet's; each default is the kubelet's way."""
+
+    numa_allocation_strategy: NumaAllocationStrategy = NumaAllocationStrategy.NONE
+
+
 class PreferredAllocation(StrEnum):
     """What a static plugin answers to GetPreferredAllocation (the recordings' README)."""
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from importlib.metadata import version
 
 from numalign.config.machine_source import read_machine
+from numalign.config.placement import switches_on
 from numalign.config.settings import MachineInline, Settings
 from numalign.config.settings_document import settings_document, without_secrets
 from numalign.process.part import Part
@@ -57,6 +58,7 @@ class ControlServicer(ct_grpc.ControlServicer):
                 *(notice for part in self._parts for notice in part.notices()),
             ],
             config_generation=max(part.generation() for part in self._parts),
+            placement=switches_on(self._settings().placement),
         )
 
     async def GetConfiguration(  # noqa: N802 - the contract's

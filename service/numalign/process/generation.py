@@ -16,7 +16,16 @@ from numalign.config.settings import Settings
 from numalign.store.database import Database
 from numalign.store.node_facts import NodeFacts
 
-DECIDING = ("topology", "cpu", "memory", "gates", "devices", "device_plugins", "providers")
+DECIDING = (
+    "topology",
+    "cpu",
+    "memory",
+    "gates",
+    "devices",
+    "device_plugins",
+    "placement",
+    "providers",
+)
 """The settings that decide about pods. `compatibility` needs a restart, and counts as well."""
 
 

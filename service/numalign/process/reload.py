@@ -37,6 +37,7 @@ _EVERYWHERE = {
 }
 _GATES = {"gates": "featureGates"}
 _OWNERS = second_owner.SETTINGS
+_PLACEMENT = {"placement": "numalign.placement"}
 _TOPOLOGY = {"topology": "topologyManagerPolicy"}
 _OF_SERVICE = {
     Service.ADMISSION: {
@@ -53,6 +54,7 @@ _OF_SERVICE = {
     Service.TOPOLOGY: {
         **_GATES,
         **_TOPOLOGY,
+        **_PLACEMENT,
         "providers": "numalign.providers",
         "provider_timeout": "numalign.providerTimeout",
         "queue_depth": "numalign.queueDepth",

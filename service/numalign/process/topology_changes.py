@@ -23,7 +23,7 @@ from numalign.topology.registry import ProviderRegistry
 from numalign.topology.servicer import AdmissionObserver, PolicyFacts, TopologyManagerServicer
 from numalign.topology.turnstile import Turnstile
 
-_DECIDING = frozenset({"topologyManagerPolicy", "featureGates"})
+_DECIDING = frozenset({"topologyManagerPolicy", "featureGates", "numalign.placement"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +138,7 @@ def values_of(settings: Settings) -> dict[str, object]:
     return {
         "topologyManagerPolicy": settings.topology,
         "featureGates": settings.gates,
+        "numalign.placement": settings.placement,
         "numalign.providerTimeout": settings.provider_timeout,
         "numalign.queueDepth": settings.queue_depth,
         "numalign.historyLength": settings.history_length,

@@ -29,7 +29,11 @@ def build_decider(context: TopologyContext) -> TopologyDecider:
     """Policy and scope. Raises StartError with the kubelet's text."""
     settings = context.settings
     decider = build_policy(
-        settings.topology, context.machine, settings.gates, context.strategies.node_limit
+        settings.topology,
+        context.machine,
+        settings.gates,
+        context.strategies.node_limit,
+        settings.placement.numa_allocation_strategy,
     )
     tracer = active_tracer()
     if tracer is None:

@@ -16,7 +16,7 @@ from numalign.model.machine import Machine
 from numalign.model.pod import Pod
 from numalign.model.pod_resources import pod_level_resources_set
 from numalign.model.quoting import quoted
-from numalign.model.settings import TopologySettings
+from numalign.model.settings import NumaAllocationStrategy, TopologySettings
 from numalign.topology import (
     policy_best_effort,
     policy_none,
@@ -25,6 +25,7 @@ from numalign.topology import (
     scope_container,
     scope_pod,
 )
+from numalign.topology.allocation_strategy import AllocationOrder, allocation_order
 from numalign.topology.numa_info import STAGE, NumaInfo, narrowest, numa_info, reported_distances
 from numalign.topology.options import (
     MAX_ALLOWABLE_NUMA_NODES,
@@ -71,8 +72,9 @@ def build_policy(
     machine: Machine,
     gates: FeatureGates,
     node_limit: NodeLimit = kubelet_node_limit,
+    strategy: NumaAllocationStrategy = NumaAllocationStrategy.NONE,
 ) -> TopologyDecider:
-    """Policy and scope for `settings` on `machine`.
+    """Policy and scope for `settings` on `machine`; `strategy` decides between equally wide masks.
 
     Raises StartError with the kubelet's text for the first check that fails, in the order of
     TM-13. Under policy `none` nothing else is checked.
@@ -91,15 +93,19 @@ def build_policy(
     numa = numa_info(machine, distances)
     made = partial(_policy, numa=numa, prefer_closest=options.prefer_closest_numa_nodes)
     policy = made(settings.policy)
+
+    def scope(name: str, policy: Policy) -> Scope:
+        # Distances never count between single nodes.
+        closest = options.prefer_closest_numa_nodes and not policy.alignment_guaranteed
+        order = allocation_order(strategy, numa, prefer_closest=closest)
+        return _scope(name, policy, gates, order)
+
     return TopologyDecider(
         policy=policy,
-        scope=_scope(settings.scope, policy, gates),
+        scope=scope(settings.scope, policy),
         numa=numa,
-        other_scope=_scope(_OTHER[settings.scope], policy, gates),
-        laxer={
-            name: _scope(settings.scope, made(name), gates)
-            for name in _LAXER.get(settings.policy, ())
-        },
+        other_scope=scope(_OTHER[settings.scope], policy),
+        laxer={name: scope(settings.scope, made(name)) for name in _LAXER.get(settings.policy, ())},
     )
 
 
@@ -143,12 +149,12 @@ def _policy(name: str, numa: NumaInfo, *, prefer_closest: bool) -> Policy:
     raise StartError(STAGE, f"unknown policy: {quoted(name)}", setting="topologyManagerPolicy")
 
 
-def _scope(name: str, policy: Policy, gates: FeatureGates) -> Scope:
+def _scope(name: str, policy: Policy, gates: FeatureGates, order: AllocationOrder | None) -> Scope:
     managed_as_whole = _managed_as_whole(gates)
     if name == scope_container.NAME:
-        return scope_container.ContainerScope(policy, managed_as_whole)
+        return scope_container.ContainerScope(policy, managed_as_whole, order)
     if name == scope_pod.NAME:
-        return scope_pod.PodScope(policy, managed_as_whole)
+        return scope_pod.PodScope(policy, managed_as_whole, order)
     raise StartError(STAGE, f"unknown scope: {quoted(name)}", setting="topologyManagerScope")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from numalign.model.settings import NumaAllocationStrategy
 from numalign.topology.explain_merge import (
     MergeCause,
     MergeVerdict,
@@ -88,12 +89,16 @@ def _outcome_words(record: MergeRecord, policy: Policy, numa: NumaInfo) -> str:
     if verdict.cause is not MergeCause.ALIGNED:
         return f"{got}, not preferred: {without_subject(verdict)}"
     offers = "; ".join(f"{view.resource} offered {_offered(view)}" for view in verdict.resources)
-    return f"{got}, preferred: {_choice_words(verdict, numa)} ({offers})"
+    return f"{got}, preferred: {_choice_words(record, verdict, numa)} ({offers})"
 
 
-def _choice_words(verdict: MergeVerdict, numa: NumaInfo) -> str:
+def _choice_words(record: MergeRecord, verdict: MergeVerdict, numa: NumaInfo) -> str:
     """Why this mask of those that all resources agree on."""
     rank = "the narrowest, then closest," if numa.distances else "the first of the narrowest"
+    if record.strategy is not NumaAllocationStrategy.NONE:
+        fullness = record.strategy.value.replace("-", " ")
+        closest = " then closest," if numa.distances else ""
+        rank = f"the narrowest,{closest} then {fullness},"
     if not all(view.complete for view in verdict.resources):
         return f"{rank} of the sets of NUMA nodes that all resources agree on"
     demanding = [frozenset(view.accepted) for view in verdict.resources if not view.any_node]

@@ -16,8 +16,9 @@ from numalign.model.ids import AdmissionId
 from numalign.model.pod import Container, Pod
 from numalign.provider.hint_messages import hint_to_message, hints_from_message
 from numalign.provider.messages import deferral_from_message
-from numalign.provider.values import AllocationFailure
+from numalign.provider.values import AllocationFailure, ResourceFacts
 from numalign.topology.claim_hints import ClaimHints
+from numalign.topology.messages import found_from_messages
 from numalign.topology.ports import ProviderAnswer
 from numalign.topology.provider_handle import (
     ProviderDown,
@@ -163,6 +164,10 @@ class Fanout:
 
     def allocations(
         self, pod: Pod, affinities: dict[str, TopologyHint]
+    async def amounts(self, pod: Pod, container: Container | None) -> tuple[ResourceFacts, ...]:
+        """The same facts, as values."""
+        return tuple(found.facts for found in found_from_messages(await self.facts(pod, container)))
+
     ) -> list[pb.ContainerAllocation]:
         """What each container holds, from every provider together, in the order of the pod."""
         merged = {c.name: pb.ContainerAllocation(container=c.name) for c in pod.all_containers()}

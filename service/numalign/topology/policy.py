@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from numalign.model.hint import ProviderHints, TopologyHint
+from numalign.topology.numa_info import Fitter
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,10 @@ class Policy(Protocol):
     def accepts(self, hint: TopologyHint) -> bool:
         """Whether a resource that takes this hint can be part of an aligned result."""
 
-    def decide(self, answers: Sequence[ProviderHints]) -> Verdict:
+    def decide(self, answers: Sequence[ProviderHints], order: Fitter | None = None) -> Verdict:
         """Merge what the providers answered, in provider order.
 
+        `order` says how equally wide masks compare in this merge; None: as the policy has them.
         Raises MissingDistance where the machine lacks a distance that decides (TM-10), and
         Undecided where described hints are too hard to merge.
         """

@@ -27,7 +27,8 @@ class BestEffortPolicy:
         """A preferred one: with less a pod is admitted, but not aligned."""
         return hint.preferred
 
-    def decide(self, answers: Sequence[ProviderHints]) -> Verdict:
+    def decide(self, answers: Sequence[ProviderHints], order: Fitter | None = None) -> Verdict:
         """The merged hint, admitted."""
-        merged = merge_stated(normalise(answers), self.numa.default_mask, self.fitter)
+        lists = normalise(answers)
+        merged = merge_stated(lists, self.numa.default_mask, order or self.fitter)
         return Verdict(merged.best, True, merged.proved)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from numalign.model.hint import NO_HINT, ProviderHints, TopologyHint
+from numalign.topology.numa_info import Fitter
 from numalign.topology.policy import Verdict
 
 NAME = "none"
@@ -22,6 +23,10 @@ class NonePolicy:
         """Always."""
         return True
 
-    def decide(self, answers: Sequence[ProviderHints]) -> Verdict:  # noqa: ARG002 - as above
+    def decide(
+        self,
+        answers: Sequence[ProviderHints],  # noqa: ARG002 - as above
+        order: Fitter | None = None,  # noqa: ARG002 - as above
+    ) -> Verdict:
         """No affinity, admitted."""
         return Verdict(NO_HINT, True)

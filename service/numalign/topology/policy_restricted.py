@@ -27,7 +27,8 @@ class RestrictedPolicy:
         """A preferred one."""
         return hint.preferred
 
-    def decide(self, answers: Sequence[ProviderHints]) -> Verdict:
+    def decide(self, answers: Sequence[ProviderHints], order: Fitter | None = None) -> Verdict:
         """The merged hint, admitted if it is preferred."""
-        merged = merge_stated(normalise(answers), self.numa.default_mask, self.fitter)
+        lists = normalise(answers)
+        merged = merge_stated(lists, self.numa.default_mask, order or self.fitter)
         return Verdict(merged.best, merged.best.preferred, merged.proved)

@@ -10,7 +10,7 @@ from numalign.families.single_node import kept_hints
 from numalign.model.hint import FamilyList, ProviderHints, TopologyHint
 from numalign.topology.merge import check_grounds, merge
 from numalign.topology.normalise import StatedList, normalise
-from numalign.topology.numa_info import NumaInfo, narrowest
+from numalign.topology.numa_info import Fitter, NumaInfo, narrowest
 from numalign.topology.policy import Verdict
 
 NAME = "single-numa-node"
@@ -31,10 +31,10 @@ class SingleNumaNodePolicy:
         """A preferred one that names one node, or none at all."""
         return hint.preferred and (hint.mask is None or hint.mask.bit_count() == 1)
 
-    def decide(self, answers: Sequence[ProviderHints]) -> Verdict:
+    def decide(self, answers: Sequence[ProviderHints], order: Fitter | None = None) -> Verdict:
         """Merge the hints it accepts; a list that loses all of them makes the merge fail."""
         lists = [self._accepted(hints) for hints in normalise(answers)]
-        best = merge(lists, self.numa.default_mask, narrowest)
+        best = merge(lists, self.numa.default_mask, order or narrowest)
         if best.mask == self.numa.default_mask:
             best = TopologyHint(None, best.preferred)
         return Verdict(best, best.preferred)

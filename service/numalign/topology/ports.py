@@ -11,7 +11,7 @@ from typing import Protocol
 
 from numalign.model.hint import ProviderHints, TopologyHint
 from numalign.model.pod import Container, Pod
-from numalign.provider.values import AllocationFailure
+from numalign.provider.values import AllocationFailure, ResourceFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,9 @@ class Providers(Protocol):
 
     async def pod_topology_hints(self, pod: Pod) -> tuple[ProviderAnswer, ...]:
         """Hints for the pod as a whole."""
+
+    async def amounts(self, pod: Pod, container: Container | None) -> tuple[ResourceFacts, ...]:
+        """What stands behind the hints for a container, or (None) for the pod."""
 
     async def allocate(
         self, pod: Pod, container: Container, affinity: TopologyHint, last: bool

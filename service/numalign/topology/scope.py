@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from numalign.model.hint import TopologyHint
-from numalign.model.pod import Pod
+from numalign.model.pod import Container, Pod
+from numalign.model.settings import NumaAllocationStrategy
+from numalign.topology.allocation_strategy import AllocationOrder
 from numalign.topology.numa_info import MissingDistance
 from numalign.topology.policy import Policy
 from numalign.topology.ports import ProviderAnswer, Providers
@@ -23,6 +25,7 @@ class MergeRecord:
     """One merge: for which container (None: the whole pod), from what, and what came out.
 
     Not `proved`: whether another hint as wide was better could not be found out in time.
+    `strategy` had a say in which of equally wide masks came out.
     """
 
     container: str | None
@@ -30,6 +33,7 @@ class MergeRecord:
     best: TopologyHint
     admitted: bool
     proved: bool = True
+    strategy: NumaAllocationStrategy = NumaAllocationStrategy.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,25 +95,40 @@ class Scope(Protocol):
 
 @dataclass(slots=True)
 class Attempt:
-    """The notes of one admission under way, from which its result is made."""
+    """The notes of one admission under way, from which its result is made.
+
+    `order` None: no amounts are looked at.
+    """
 
     policy: Policy
+    order: AllocationOrder | None = None
     affinities: dict[str, TopologyHint] = field(default_factory=dict)
     merges: list[MergeRecord] = field(default_factory=list)
     aligned: int = 0
 
-    def judge(self, container: str | None, answers: tuple[ProviderAnswer, ...]) -> MergeRecord:
-        """Have the policy decide on `answers`, and note it.
+    async def judge(
+        self, pod: Pod, container: Container | None, providers: Providers
+    ) -> MergeRecord:
+        """Have the policy decide on a container, or (None) the pod, and note it.
 
-        Raises MissingDistance and Undecided.
+        Raises MissingDistance and Undecided, and whatever `providers` raise.
         """
-        verdict = self.policy.decide([answer.hints for answer in answers])
+        answers = await (
+            providers.pod_topology_hints(pod)
+            if container is None
+            else providers.topology_hints(pod, container)
+        )
+        order = None
+        if self.order is not None:
+            order = self.order(await providers.amounts(pod, container))
+        verdict = self.policy.decide([answer.hints for answer in answers], order)
         record = MergeRecord(
-            container=container,
+            container=None if container is None else container.name,
             answers=answers,
             best=verdict.best,
             admitted=verdict.admitted,
             proved=verdict.proved,
+            strategy=NumaAllocationStrategy.NONE if self.order is None else self.order.strategy,
         )
         self.merges.append(record)
         return record

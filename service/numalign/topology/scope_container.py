@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from numalign.model.pod import Pod
+from numalign.topology.allocation_strategy import AllocationOrder
 from numalign.topology.numa_info import MissingDistance
 from numalign.topology.policy import Policy
 from numalign.topology.ports import Providers
@@ -25,21 +26,21 @@ class ContainerScope:
     """One merge per container, after the containers before it were allocated.
 
     `managed_as_whole` tells the pods whose resources are managed at pod level; here it only
-    changes the message.
+    changes the message. `order`, if there is one, decides between equally wide masks.
     """
 
     policy: Policy
     managed_as_whole: Callable[[Pod], bool]
+    order: AllocationOrder | None = None
     name: str = NAME
 
     async def admit(self, pod: Pod, providers: Providers) -> ScopeResult:
         """Hints, verdict and allocation for one container after the other."""
-        attempt = Attempt(self.policy)
+        attempt = Attempt(self.policy, self.order)
         containers = pod.all_containers()
         for number, container in enumerate(containers, start=1):
-            answers = await providers.topology_hints(pod, container)
             try:
-                merged = attempt.judge(container.name, answers)
+                merged = await attempt.judge(pod, container, providers)
             except MissingDistance as missing:
                 return attempt.undecidable(missing)
             if not merged.admitted:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from numalign.model.hint import TopologyHint
 from numalign.model.pod import Pod
 from numalign.provider.values import AllocationFailure
+from numalign.topology.allocation_strategy import AllocationOrder
 from numalign.topology.numa_info import MissingDistance
 from numalign.topology.policy import Policy
 from numalign.topology.ports import Providers
@@ -27,20 +28,21 @@ class PodScope:
     """One merge per pod, whose hint goes to every container.
 
     `managed_as_whole` tells the pods whose resources are managed at pod level: they are
-    allocated in one go, the others container by container.
+    allocated in one go, the others container by container. `order`, if there is one, decides
+    between equally wide masks.
     """
 
     policy: Policy
     managed_as_whole: Callable[[Pod], bool]
+    order: AllocationOrder | None = None
     name: str = NAME
 
     async def admit(self, pod: Pod, providers: Providers) -> ScopeResult:
         """Hints and verdict for the pod, then the allocations under that one hint."""
-        attempt = Attempt(self.policy)
+        attempt = Attempt(self.policy, self.order)
         as_whole = self.managed_as_whole(pod)
-        answers = await providers.pod_topology_hints(pod)
         try:
-            merged = attempt.judge(None, answers)
+            merged = await attempt.judge(pod, None, providers)
         except MissingDistance as missing:
             return attempt.undecidable(missing)
         if not merged.admitted:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from numalign.model.hint import ProviderHints, TopologyHint
 from numalign.telemetry import attributes
 from numalign.telemetry.spans import AttributeValue, Tracer
+from numalign.topology.numa_info import Fitter
 from numalign.topology.policy import Policy, Verdict
 from numalign.topology.scope import Scope
 from numalign.topology.scope_container import ContainerScope
@@ -45,14 +46,14 @@ class TracedPolicy:
         """Whether a resource that takes this hint can be part of an aligned result."""
         return self._policy.accepts(hint)
 
-    def decide(self, answers: Sequence[ProviderHints]) -> Verdict:
+    def decide(self, answers: Sequence[ProviderHints], order: Fitter | None = None) -> Verdict:
         """Merge what the providers answered, in a span."""
         about: dict[str, AttributeValue] = {
             attributes.PROVIDERS: len(answers),
             attributes.HINTS: attributes.hints_text(answers),
         }
         with self._tracer.inner("merge", about) as span:
-            verdict = self._policy.decide(answers)
+            verdict = self._policy.decide(answers, order)
             for name, value in attributes.affinity_attributes(verdict.best).items():
                 span.set_attribute(name, value)
             span.set_attribute(attributes.POLICY_ADMITTED, verdict.admitted)

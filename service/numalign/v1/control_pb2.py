@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19numalign/v1/control.proto\x12\x0bnumalign.v1\"\x0f\n\rReloadRequest\"8\n\x0eReloadResponse\x12\x0f\n\x07\x61pplied\x18\x01 \x03(\t\x12\x15\n\rneeds_restart\x18\x02 \x03(\t\"\x12\n\x10GetStatusRequest\"\x86\x01\n\x11GetStatusResponse\x12\x10\n\x08services\x18\x01 \x03(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x0b\n\x03pid\x18\x03 \x01(\x03\x12\x15\n\rcompatibility\x18\x04 \x01(\t\x12\x0f\n\x07reports\x18\x05 \x03(\t\x12\x19\n\x11\x63onfig_generation\x18\x06 \x01(\x04\"\x19\n\x17GetConfigurationRequest\",\n\x18GetConfigurationResponse\x12\x10\n\x08\x64ocument\x18\x01 \x01(\t2\xf9\x01\n\x07\x43ontrol\x12\x41\n\x06Reload\x12\x1a.numalign.v1.ReloadRequest\x1a\x1b.numalign.v1.ReloadResponse\x12J\n\tGetStatus\x12\x1d.numalign.v1.GetStatusRequest\x1a\x1e.numalign.v1.GetStatusResponse\x12_\n\x10GetConfiguration\x12$.numalign.v1.GetConfigurationRequest\x1a%.numalign.v1.GetConfigurationResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19numalign/v1/control.proto\x12\x0bnumalign.v1\"\x0f\n\rReloadRequest\"8\n\x0eReloadResponse\x12\x0f\n\x07\x61pplied\x18\x01 \x03(\t\x12\x15\n\rneeds_restart\x18\x02 \x03(\t\"\x12\n\x10GetStatusRequest\"\x99\x01\n\x11GetStatusResponse\x12\x10\n\x08services\x18\x01 \x03(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x0b\n\x03pid\x18\x03 \x01(\x03\x12\x15\n\rcompatibility\x18\x04 \x01(\t\x12\x0f\n\x07reports\x18\x05 \x03(\t\x12\x19\n\x11\x63onfig_generation\x18\x06 \x01(\x04\x12\x11\n\tplacement\x18\x07 \x03(\t\"\x19\n\x17GetConfigurationRequest\",\n\x18GetConfigurationResponse\x12\x10\n\x08\x64ocument\x18\x01 \x01(\t2\xf9\x01\n\x07\x43ontrol\x12\x41\n\x06Reload\x12\x1a.numalign.v1.ReloadRequest\x1a\x1b.numalign.v1.ReloadResponse\x12J\n\tGetStatus\x12\x1d.numalign.v1.GetStatusRequest\x1a\x1e.numalign.v1.GetStatusResponse\x12_\n\x10GetConfiguration\x12$.numalign.v1.GetConfigurationRequest\x1a%.numalign.v1.GetConfigurationResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,11 +38,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETSTATUSREQUEST']._serialized_start=117
   _globals['_GETSTATUSREQUEST']._serialized_end=135
   _globals['_GETSTATUSRESPONSE']._serialized_start=138
-  _globals['_GETSTATUSRESPONSE']._serialized_end=272
-  _globals['_GETCONFIGURATIONREQUEST']._serialized_start=274
-  _globals['_GETCONFIGURATIONREQUEST']._serialized_end=299
-  _globals['_GETCONFIGURATIONRESPONSE']._serialized_start=301
-  _globals['_GETCONFIGURATIONRESPONSE']._serialized_end=345
-  _globals['_CONTROL']._serialized_start=348
-  _globals['_CONTROL']._serialized_end=597
+  _globals['_GETSTATUSRESPONSE']._serialized_end=291
+  _globals['_GETCONFIGURATIONREQUEST']._serialized_start=293
+  _globals['_GETCONFIGURATIONREQUEST']._serialized_end=318
+  _globals['_GETCONFIGURATIONRESPONSE']._serialized_start=320
+  _globals['_GETCONFIGURATIONRESPONSE']._serialized_end=364
+  _globals['_CONTROL']._serialized_start=367
+  _globals['_CONTROL']._serialized_end=616
 # @@protoc_insertion_point(module_scope)

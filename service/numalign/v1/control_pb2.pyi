@@ -94,6 +94,7 @@ class GetStatusResponse(_message.Message):
     COMPATIBILITY_FIELD_NUMBER: _builtins.int
     REPORTS_FIELD_NUMBER: _builtins.int
     CONFIG_GENERATION_FIELD_NUMBER: _builtins.int
+    PLACEMENT_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     """Version of numalign."""
     pid: _builtins.int
@@ -110,6 +111,12 @@ class GetStatusResponse(_message.Message):
     def reports(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What was re-based or dropped at start, and warnings of the configuration, a line each."""
 
+    @_builtins.property
+    def placement(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The switches that take placement beyond a kubelet's and are on, by path and value, such as
+        `numalign.placement.numaAllocationStrategy: most-allocated`.
+        """
+
     def __init__(
         self,
         *,
@@ -119,10 +126,11 @@ class GetStatusResponse(_message.Message):
         compatibility: _builtins.str = ...,
         reports: _abc.Iterable[_builtins.str] | None = ...,
         config_generation: _builtins.int = ...,
+        placement: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["compatibility", b"compatibility", "config_generation", b"config_generation", "pid", b"pid", "reports", b"reports", "services", b"services", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["compatibility", b"compatibility", "config_generation", b"config_generation", "pid", b"pid", "placement", b"placement", "reports", b"reports", "services", b"services", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

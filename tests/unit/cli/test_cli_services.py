@@ -24,7 +24,13 @@ RECORD = pb.AdmissionRecord(
     allocations=[pb.ContainerAllocation(container="c", cpus="2-3")],
 )
 LISTED = ad.ListAdmissionsResponse(admissions=[RECORD], revision=12, shared_cpus="0-1")
-UP = ct.GetStatusResponse(version="9.9", pid=77, compatibility="safe", reports=["re-based"])
+UP = ct.GetStatusResponse(
+    version="9.9",
+    pid=77,
+    compatibility="safe",
+    reports=["re-based"],
+    placement=["numalign.placement.numaAllocationStrategy: most-allocated"],
+)
 PROVIDERS = tm.ListHintProvidersResponse(
     providers=[
         tm.HintProviderStatus(name="cpu", instance_id="i", resources=["cpu"], built_in=True),
@@ -70,6 +76,8 @@ def test_status(run: Run, scripted: Scripted) -> None:
         assert expected in result.stdout
     assert result.stdout.count(" 77 ") == 5
     assert "note: re-based" in result.stdout
+    switch = "beyond a kubelet's placement: numalign.placement.numaAllocationStrategy"
+    assert result.stdout.count(f"{switch}: most-allocated") == 1
     assert "licences (third party)" in result.stdout
     assert "UNAVAILABLE: [gone]" in result.stdout
 

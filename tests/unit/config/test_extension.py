@@ -40,6 +40,8 @@ from numalign.config.settings import (
 from numalign.document.problems import DocumentError
 from numalign.model.ids import DeviceId
 from numalign.model.settings import (
+    NumaAllocationStrategy,
+    Placement,
     PluginPresence,
     PreferredAllocation,
     StaticDevice,
@@ -49,6 +51,7 @@ from numalign.model.settings import (
 Read = Callable[[str], Settings]
 
 WHOLE = """
+topologyManagerPolicy: restricted
 numalign:
   compatibility: kubelet
   validation: managers
@@ -76,6 +79,7 @@ numalign:
   devicePlugins: {reportDeadline: 90s, retryAfter: 1s}
   dra: {enabled: true, pluginsRegistry: /pr, callTimeout: 9s, retryAfter: 3s,
         numaHints: true}
+  placement: {numaAllocationStrategy: least-allocated}
   nodeAllocatableReservation: {cpu: 1, hugepages-2Mi: 4Mi}
   providers:
   - {name: licences, endpoint: /run/c.sock, timeout: 200ms, failurePolicy: Ignore}
@@ -164,6 +168,9 @@ def test_whole_section(settings: Read) -> None:
         call_timeout=9.0,
         retry_after=3.0,
         numa_hints=True,
+    )
+    assert read.placement == Placement(
+        numa_allocation_strategy=NumaAllocationStrategy.LEAST_ALLOCATED
     )
     assert read.services == tuple(Service)
     assert read.cpu.reserved_milli_cpu == 1000

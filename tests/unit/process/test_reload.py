@@ -90,6 +90,22 @@ async def test_another_topology_policy_decides_on_new_pods(tmp_path: Path) -> No
     assert admitted.verdict == pb.VERDICT_ADMITTED
 
 
+async def test_another_strategy_decides_on_new_pods(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        first = await world.admit("a", gpu="0")
+        answer = await world.reload(
+            numalign={"placement": {"numaAllocationStrategy": "least-allocated"}}
+        )
+        second = await world.admit("b", gpu="0")
+        status = await world.control.GetStatus(ct.GetStatusRequest())
+
+    assert list(answer.applied) == ["numalign.placement"]
+    assert list(answer.needs_restart) == []
+    assert [one.allocations[0].affinity.mask for one in (first, second)] == [0b01, 0b10]
+    assert list(status.placement) == ["numalign.placement.numaAllocationStrategy: least-allocated"]
+    assert status.config_generation == 2
+
+
 async def test_reserved_cpus_grow_over_free_ones(tmp_path: Path) -> None:
     async with running(tmp_path) as world:
         kept = await world.admit("a")

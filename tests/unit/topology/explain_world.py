@@ -26,6 +26,7 @@ from numalign.model.quantity import Quantity
 from numalign.model.settings import (
     CpuSettings,
     MemorySettings,
+    NumaAllocationStrategy,
     ReservedMemory,
     StaticDevice,
     StaticResource,
@@ -33,7 +34,7 @@ from numalign.model.settings import (
 )
 from numalign.provider.engine import Engine, Sources
 from numalign.provider.messages import call_to_message, facts_to_messages
-from numalign.provider.values import AllocationFailure
+from numalign.provider.values import AllocationFailure, ResourceFacts
 from numalign.topology.construct import build_policy
 from numalign.topology.explainer import Explainer
 from numalign.topology.ports import ProviderAnswer
@@ -138,6 +139,13 @@ class Notes:
     async def pod_topology_hints(self, pod: Pod) -> tuple[ProviderAnswer, ...]:
         return self._hints(lambda e, s: e.pod_topology_hints(s, pod, _NEVER))
 
+    async def amounts(self, pod: Pod, container: Container | None) -> tuple[ResourceFacts, ...]:
+        return tuple(
+            fact
+            for engine, state in zip(self.engines, self.states, strict=True)
+            for fact in engine.facts(state, pod, container)
+        )
+
     async def allocate(
         self, pod: Pod, container: Container, affinity: TopologyHint, last: bool
     ) -> AllocationFailure | None:
@@ -205,12 +213,13 @@ class Node:
         cpu: str = "static",
         memory: str = "None",
         devices: Iterable[StaticResource] = (),
+        strategy: NumaAllocationStrategy = NumaAllocationStrategy.NONE,
     ) -> None:
         self.machine = where
         self.gates = GATES
         self.topology = topology = TopologySettings(policy=policy, scope=scope)
         devices = tuple(devices)
-        self.decider = build_policy(topology, where, GATES)
+        self.decider = build_policy(topology, where, GATES, strategy=strategy)
         self.engines: tuple[Engine[Any], ...] = (
             build_device(
                 static_inventory(devices),

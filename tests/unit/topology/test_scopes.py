@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 import pytest
 
 from numalign.model.hint import NO_HINT, ProviderHints, TopologyHint
-from numalign.model.ids import PodUid
+from numalign.model.ids import NumaId, PodUid
 from numalign.model.numa_mask import NumaMask, mask_of
 from numalign.model.pod import Container, Pod
-from numalign.provider.values import AllocationFailure
+from numalign.model.settings import NumaAllocationStrategy
+from numalign.provider.values import AllocationFailure, NodeFacts, ResourceFacts
+from numalign.topology.allocation_strategy import AllocationOrder, allocation_order
 from numalign.topology.numa_info import NumaInfo, narrowest
 from numalign.topology.policy import Policy
 from numalign.topology.policy_best_effort import BestEffortPolicy
@@ -37,11 +39,15 @@ NOT_ALIGNED = "Resources cannot be allocated with Topology locality"
 
 @dataclass
 class FakeProviders:
-    """Hints and failures by container name; "pod" stands for the pod as a whole."""
+    """Hints and failures by container name; "pod" stands for the pod as a whole.
 
-    hints: dict[str, TopologyHint] = field(default_factory=dict)
+    `free` are the free CPUs of the nodes, as amounts tell them.
+    """
+
+    hints: dict[str, TopologyHint | tuple[TopologyHint, ...]] = field(default_factory=dict)
     failures: dict[str, AllocationFailure] = field(default_factory=dict)
     calls: list[tuple[object, ...]] = field(default_factory=list)
+    free: tuple[int, int] = (8, 8)
 
     async def topology_hints(self, pod: Pod, container: Container) -> tuple[ProviderAnswer, ...]:
         assert pod is POD
@@ -52,6 +58,20 @@ class FakeProviders:
         assert pod is POD
         self.calls.append(("hints", "pod"))
         return self.answers("pod")
+
+    async def amounts(self, pod: Pod, container: Container | None) -> tuple[ResourceFacts, ...]:
+        assert pod is POD
+        self.calls.append(("amounts", "pod" if container is None else container.name))
+        return (
+            ResourceFacts(
+                resource="cpu",
+                requested=1,
+                nodes=tuple(
+                    NodeFacts(node=NumaId(node), capacity=8, reserved=0, free=free)
+                    for node, free in enumerate(self.free)
+                ),
+            ),
+        )
 
     async def allocate(
         self, pod: Pod, container: Container, affinity: TopologyHint, last: bool
@@ -69,7 +89,8 @@ class FakeProviders:
 
     def answers(self, name: str) -> tuple[ProviderAnswer, ...]:
         hint = self.hints.get(name)
-        hints: ProviderHints = None if hint is None else {"cpu": (hint,)}
+        several = (hint,) if isinstance(hint, TopologyHint) else hint
+        hints: ProviderHints = None if several is None else {"cpu": several}
         return (ProviderAnswer("device", None), ProviderAnswer("cpu", hints))
 
     def merged(self, name: str, best: TopologyHint, admitted: bool = True) -> MergeRecord:
@@ -312,3 +333,53 @@ async def test_a_distance_that_is_not_there_decides_nothing(
     )
     assert result.keeps_nothing
     assert result.affinities == {}
+
+
+def most_allocated() -> AllocationOrder:
+    made = allocation_order(NumaAllocationStrategy.MOST_ALLOCATED, INFO, prefer_closest=False)
+    assert made is not None
+    return made
+
+
+@pytest.mark.parametrize("policy", [RESTRICTED, BEST_EFFORT, SINGLE], ids=lambda p: str(p.name))
+@pytest.mark.parametrize(
+    ("free", "chosen"),
+    [
+        pytest.param((6, 4), NODE_1, id="second-is-fuller"),
+        pytest.param((4, 6), NODE_0, id="first-is-fuller"),
+        pytest.param((5, 5), NODE_0, id="equally-full"),
+    ],
+)
+async def test_container_looks_at_amounts_where_a_strategy_asks_for_them(
+    policy: Policy, free: tuple[int, int], chosen: TopologyHint
+) -> None:
+    providers = FakeProviders(hints={"init": NODE_1, "a": (NODE_0, NODE_1), "b": NODE_0}, free=free)
+    scope = ContainerScope(policy, lambda _pod: False, most_allocated())
+
+    result = await scope.admit(POD, providers)
+
+    assert result.affinities == {"init": NODE_1, "a": chosen, "b": NODE_0}
+    assert {merge.strategy for merge in result.merges} == {NumaAllocationStrategy.MOST_ALLOCATED}
+    assert providers.calls[:3] == [
+        ("hints", "init"),
+        ("amounts", "init"),
+        ("allocate", "init", NODE_1, False),
+    ]
+
+
+async def test_pod_looks_at_the_amounts_of_the_pod() -> None:
+    providers = FakeProviders(hints={"pod": (NODE_0, NODE_1)}, free=(8, 2))
+
+    result = await PodScope(SINGLE, lambda _pod: False, most_allocated()).admit(POD, providers)
+
+    assert set(result.affinities.values()) == {NODE_1}
+    assert providers.calls[:2] == [("hints", "pod"), ("amounts", "pod")]
+
+
+async def test_no_amounts_are_asked_for_without_a_strategy() -> None:
+    providers = FakeProviders(hints={"a": (NODE_0, NODE_1)}, free=(8, 2))
+
+    result = await container_scope(RESTRICTED).admit(POD, providers)
+
+    assert result.affinities["a"] == NODE_0
+    assert "amounts" not in {call[0] for call in providers.calls}

@@ -10,7 +10,7 @@ from numalign.model.ids import PodUid
 from numalign.model.machine import Machine, NumaNode
 from numalign.model.pod import Pod, Resources
 from numalign.model.quantity import Quantity
-from numalign.model.settings import TopologySettings
+from numalign.model.settings import NumaAllocationStrategy, TopologySettings
 from numalign.topology.construct import build_policy, configuration_faults
 from numalign.topology.numa_info import narrowest
 from numalign.topology.options import safe_node_limit
@@ -227,3 +227,27 @@ def test_configuration_faults(
     given: TopologySettings, options_allowed: bool, faults: tuple[str, ...]
 ) -> None:
     assert configuration_faults(given, options_allowed=options_allowed) == faults
+
+
+@pytest.mark.parametrize("policy", ["best-effort", "restricted", "single-numa-node"])
+@pytest.mark.parametrize("scope", ["container", "pod"])
+def test_a_strategy_is_in_every_scope(policy: str, scope: str) -> None:
+    strategy = NumaAllocationStrategy.MOST_ALLOCATED
+    given = settings(policy, scope, prefer_closest_numa_nodes="true")
+
+    built = build_policy(given, machine(2), GATES, strategy=strategy)
+
+    scopes = [built.scope, built.other_scope, *built.laxer.values()]
+    for one in scopes:
+        assert isinstance(one, ContainerScope | PodScope)
+        assert one.order is not None
+        assert one.order.strategy is strategy
+        # Distances never count between single nodes.
+        assert bool(one.order.numa.distances) is not one.policy.alignment_guaranteed
+
+
+def test_no_strategy_is_in_no_scope() -> None:
+    built = build_policy(settings(), machine(2), GATES)
+
+    assert isinstance(built.scope, ContainerScope)
+    assert built.scope.order is None

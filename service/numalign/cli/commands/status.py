@@ -199,6 +199,9 @@ def _draw(found: NodeStatus) -> Iterator[RenderableType]:
         yield from _health(listed)
         yield Text(f"\nshared CPUs {listed.shared_cpus or '-'}   revision {listed.revision}\n")
     yield services_table(found.services)
+    switches = (switch for s in found.services if s.status for switch in s.status.placement)
+    for switch in dict.fromkeys(switches):
+        yield Text(f"beyond a kubelet's placement: {switch}")
     reports = {
         report: None for state in found.services if state.status for report in state.status.reports
     }

@@ -1,0 +1,59 @@
+"""Cases of users that a switch decides better than a kubelet, and without it as a kubelet does.
+
+A whole node decides on the pods of each case.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.conformance.user_cases import CASES, agent_of, node_of, numa_node, pod, single_threads
+
+from numalign.v1 import types_pb2 as pb
+
+TESTED = {"uc-33"}
+
+
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="uc-") as path:
+        yield Path(path)
+
+
+def test_the_cases_are_better_than_a_kubelet() -> None:
+    assert {CASES[name]["kind"] for name in TESTED} == {"better-than-kubelet"}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "node_of_a", "b"),
+    [
+        pytest.param("none", 0, pb.VERDICT_REJECTED, id="as-a-kubelet"),
+        pytest.param("least-allocated", 0, pb.VERDICT_REJECTED, id="least-allocated"),
+        pytest.param("most-allocated", 1, pb.VERDICT_ADMITTED, id="most-allocated"),
+    ],
+)
+@pytest.mark.parametrize("scope", ["container", "pod"])
+async def test_uc_33_the_fuller_node_that_fits(
+    strategy: str, node_of_a: int, b: pb.Verdict.ValueType, scope: str, directory: Path
+) -> None:
+    nodes = [numa_node(n, single_threads(16 * n, 16)) for n in range(2)]
+    machine = node_of(nodes, policy="single-numa-node", scope=scope, reserved="0")
+    async with agent_of("uc-33", machine, directory) as agent:
+        for name, cpus in (("on-0", "3"), ("fills-0", "12"), ("on-1", "8")):
+            held = await agent.admit(pod(name, cpu=cpus))
+            assert held.verdict == pb.VERDICT_ADMITTED
+        await agent.release("fills-0")
+    placement = {"numaAllocationStrategy": strategy}
+    async with agent_of("uc-33", machine, directory, placement=placement) as agent:
+        first = await agent.admit(pod("a", cpu="4"))
+        second = await agent.admit(pod("b", cpu="12"))
+
+    # 12 of 15 and 8 of 16 were free.
+    assert first.allocations[0].affinity.mask == 1 << node_of_a
+    assert second.verdict == b
+    if b == pb.VERDICT_ADMITTED:
+        assert second.allocations[0].affinity.mask == 0b01
+        assert "the narrowest, then most allocated, of 2 sets" in first.explanation.summary

@@ -1,0 +1,79 @@
+"""The `placement` section: its switches, what is refused, and what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from numalign.config.placement import switches_on
+from numalign.config.settings import Settings
+from numalign.document.problems import DocumentError
+from numalign.model.settings import NumaAllocationStrategy, Placement
+
+Read = Callable[[str], Settings]
+
+ALL_ON = """
+topologyManagerPolicy: restricted
+numalign:
+  placement:
+    numaAllocationStrategy: most-allocated
+"""
+
+
+def test_everything_is_off_by_default(settings: Read) -> None:
+    read = settings("")
+
+    assert read.placement == Placement()
+    assert switches_on(read.placement) == ()
+
+
+def test_everything_on(settings: Read) -> None:
+    read = settings(ALL_ON)
+
+    assert read.placement == Placement(
+        numa_allocation_strategy=NumaAllocationStrategy.MOST_ALLOCATED
+    )
+    assert switches_on(read.placement) == (
+        "numalign.placement.numaAllocationStrategy: most-allocated",
+    )
+    assert read.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("section", "problem"),
+    [
+        pytest.param(
+            "{numaAllocationStrategy: fullest}",
+            'numalign.placement.numaAllocationStrategy: must be one of "none", '
+            '"most-allocated", "least-allocated", not "fullest"',
+            id="strategy",
+        ),
+        pytest.param("{tieBreak: x}", "numalign.placement.tieBreak: unknown key", id="unknown"),
+    ],
+)
+def test_mistakes(settings: Read, section: str, problem: str) -> None:
+    with pytest.raises(DocumentError) as refused:
+        settings(f"numalign: {{placement: {section}}}")
+
+    assert problem in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("section", "warning"),
+    [
+        pytest.param(
+            "{numaAllocationStrategy: least-allocated}",
+            "numalign.placement.numaAllocationStrategy: has no effect with "
+            "topologyManagerPolicy none",
+            id="strategy",
+        ),
+        pytest.param("{numaAllocationStrategy: none}", None, id="strategy-none"),
+    ],
+)
+def test_a_switch_without_effect_is_a_warning(
+    settings: Read, section: str, warning: str | None
+) -> None:
+    read = settings(f"numalign: {{placement: {section}}}")
+
+    assert read.warnings == (() if warning is None else (warning,))
