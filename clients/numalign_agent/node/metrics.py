@@ -10,6 +10,7 @@ TAINTED = "numalign_agent_node_tainted"
 TAINT_CHANGES = "numalign_agent_node_taint_changes_total"
 TOPOLOGY_WRITES = "numalign_agent_node_topology_writes_total"
 TOPOLOGY_CURRENT = "numalign_agent_node_topology_current"
+TOPOLOGY_CONFIRMED = "numalign_agent_node_topology_confirmed_timestamp_seconds"
 API_FAILURES = "numalign_agent_node_api_failures_total"
 
 ALONE = (
@@ -58,6 +59,11 @@ TOPOLOGY = (
         name=TOPOLOGY_CURRENT,
         kind=Kind.GAUGE,
         help="Whether the node's NodeResourceTopology says what the services last told",
+    ),
+    MetricSpec(
+        name=TOPOLOGY_CONFIRMED,
+        kind=Kind.GAUGE,
+        help="When that was last so, in seconds since 1970; 0 before the first time",
     ),
 )
 """What is counted where the topology is exported: elsewhere 0 would say that it is out of date."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 
 from numalign.telemetry.logs import get_logger
@@ -10,7 +11,7 @@ from numalign.telemetry.metrics import Metrics
 from numalign_agent.api.errors import ApiError
 from numalign_agent.backoff import Backoff
 from numalign_agent.node.failures import topology_trouble
-from numalign_agent.node.metrics import API_FAILURES, TOPOLOGY_CURRENT
+from numalign_agent.node.metrics import API_FAILURES, TOPOLOGY_CONFIRMED, TOPOLOGY_CURRENT
 from numalign_agent.node.settings import TopologySettings
 from numalign_agent.node.topology.node_facts import FactsReader, NotTold
 from numalign_agent.node.topology.objects import content
@@ -34,15 +35,18 @@ class TopologyExporter:
         metrics: Metrics,
         backoff: Backoff | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        now: Callable[[], float] = time.time,
     ) -> None:
         self._facts = facts
         self._published = published
         self._node_name = node_name
         self._settings = settings
         self._current = metrics.gauge(TOPOLOGY_CURRENT)
+        self._confirmed = metrics.gauge(TOPOLOGY_CONFIRMED)
         self._failures = metrics.counter(API_FAILURES)
         self._backoff = backoff or Backoff(1.0, 30.0)
         self._sleep = sleep
+        self._now = now
         self._troubles = Troubles(_log)
         self._changed = asyncio.Event()
         self._has_written = False
@@ -95,6 +99,8 @@ class TopologyExporter:
             except NotTold as error:
                 self._failed(_SERVICES, str(error))
                 wait = max(wait, self._backoff.failed())
+                # What was to be written still is, though nobody may tell of it again.
+                self._changed.set()
             except ApiError as error:
                 self._failures.labels("topology").inc()
                 why = str(error)
@@ -142,5 +148,7 @@ class TopologyExporter:
     def _mended(self) -> None:
         self._backoff.succeeded()
         self._current.set(1)
+        # What tells who stands still from who has nothing to write: the other gauge stays as it is.
+        self._confirmed.set(self._now())
         self._troubles.only({})
         self._has_written = True

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,7 +17,7 @@ from numalign.telemetry.metrics import Metrics
 from numalign.v1 import types_pb2 as pb
 from numalign_agent.api.errors import Refused, Unreachable
 from numalign_agent.backoff import Backoff
-from numalign_agent.node.metrics import NODE
+from numalign_agent.node.metrics import NODE, TOPOLOGY_CONFIRMED, TOPOLOGY_CURRENT
 from numalign_agent.node.settings import TopologySettings
 from numalign_agent.node.topology.exporter import TopologyExporter
 from numalign_agent.node.topology.node_facts import NodeFacts, NotTold
@@ -113,15 +115,18 @@ async def running(
     published: Object,
     settings: TopologySettings = FAST,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    metrics: Metrics | None = None,
+    now: Callable[[], float] = time.time,
 ) -> AsyncIterator[TopologyExporter]:
     exporter = TopologyExporter(
         services,  # type: ignore[arg-type]
         published,  # type: ignore[arg-type]
         "node-1",
         settings,
-        Metrics(NODE, enabled=True),
+        metrics or Metrics(NODE, enabled=True),
         Backoff(0.001, 0.01),
         sleep,
+        now,
     )
     task = asyncio.create_task(exporter.run())
     try:
@@ -212,6 +217,43 @@ async def test_services_that_do_not_answer_are_asked_again() -> None:
 
         assert exporter.problem() is None
     assert services.reads == 4
+
+
+async def test_a_change_that_could_not_be_read_is_written_without_another_one() -> None:
+    services, published = Services(), Object()
+    async with running(services, published) as exporter:
+        await until(lambda: len(published.written) == 1)
+        services.fails = ["Admission: away"] * 3
+        services.admit("a")
+        await until(lambda: len(published.written) == 2)
+
+        assert exporter.problem() is None
+    assert not services.fails
+
+
+async def test_the_time_of_the_last_success_stays_while_nothing_succeeds() -> None:
+    services, published = Services(), Object()
+    metrics = Metrics(NODE, enabled=True)
+
+    def told() -> tuple[float, float]:
+        lines = (line.rpartition(" ") for line in metrics.text().splitlines())
+        page = {name: value for name, _, value in lines}
+        return float(page[TOPOLOGY_CURRENT]), float(page[TOPOLOGY_CONFIRMED])
+
+    before = told()
+    clock = itertools.count(1000)
+    async with running(services, published, metrics=metrics, now=lambda: next(clock)):
+        await until(lambda: told() == (1, 1000))
+        services.say()
+        await until(lambda: told() == (1, 1001))
+        services.fails = ["Admission: away"] * 1000
+        services.say()
+        await until(lambda: told() == (0, 1001))
+        services.fails = []
+        await until(lambda: told() == (1, 1002))
+
+    assert before == (0.0, 0.0)
+    assert len(published.written) == 1
 
 
 @pytest.mark.parametrize("wanted", [True, False])
