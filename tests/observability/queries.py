@@ -21,7 +21,7 @@ RULES = DEPLOYED / "rules" / "numalign.rules.yaml"
 RULE_TESTS = DEPLOYED / "rules" / "numalign.tests.yaml"
 DASHBOARD = DEPLOYED / "grafana-dashboard.json"
 
-FUNCTIONS = {"by", "sum", "rate", "increase", "histogram_quantile", "label_values"}
+FUNCTIONS = {"by", "and", "sum", "rate", "increase", "histogram_quantile", "label_values", "time"}
 ADDED_LABELS = {"instance", "job", "le"}
 """Labels that scraping and histograms add."""
 

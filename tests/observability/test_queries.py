@@ -19,6 +19,8 @@ from tests.observability.queries import (
     series,
 )
 
+from numalign_agent.node.metrics import NODE
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 QUERIES = [
@@ -61,6 +63,12 @@ def test_every_alert_is_in_the_documents() -> None:
     described = re.findall(r"^\| `(Numalign\w+)` \|", page, re.MULTILINE)
 
     assert sorted(described) == sorted(rule["alert"] for rule in rules() if "alert" in rule)
+
+
+def test_all_that_is_counted_of_what_the_cluster_is_told_is_on_the_dashboard() -> None:
+    shown = {name for _, query in dashboard_queries() for name in identifiers(query)[0]}
+
+    assert shown >= {spec.name for spec in NODE}
 
 
 def test_panels_have_ids_of_their_own_and_do_not_overlap() -> None:
