@@ -10,11 +10,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.conformance.user_cases import CASES, agent_of, node_of, numa_node, pod, single_threads
+from tests.conformance.user_cases import (
+    CASES,
+    agent_of,
+    burstable_pod,
+    node_of,
+    numa_node,
+    pod,
+    single_threads,
+)
 
 from numalign.v1 import types_pb2 as pb
 
-TESTED = {"uc-33"}
+TESTED = {"uc-33", "uc-38"}
 
 
 @pytest.fixture
@@ -57,3 +65,35 @@ async def test_uc_33_the_fuller_node_that_fits(
     if b == pb.VERDICT_ADMITTED:
         assert second.allocations[0].affinity.mask == 0b01
         assert "the narrowest, then most allocated, of 2 sets" in first.explanation.summary
+
+
+@pytest.mark.parametrize(
+    ("keep", "verdict", "shared"),
+    [
+        pytest.param(False, pb.VERDICT_ADMITTED, "", id="as-a-kubelet"),
+        pytest.param(True, pb.VERDICT_REJECTED, "1-3", id="kept"),
+    ],
+)
+async def test_uc_38_the_last_shared_cpu(
+    keep: bool, verdict: pb.Verdict.ValueType, shared: str, directory: Path
+) -> None:
+    options = {"strict-cpu-reservation": "true"}
+    machine = node_of([numa_node(0, single_threads(0, 4))], reserved="0", options=options)
+    async with agent_of("uc-38", machine, directory, placement={"keepSharedCpus": keep}) as agent:
+        burstable = await agent.admit(burstable_pod("shared", cpu="100m"))
+        decision = await agent.admit(pod("x", cpu="3"))
+        left = await agent.shared_cpus()
+        smaller = await agent.admit(pod("y", cpu="2"))
+
+    assert burstable.verdict == pb.VERDICT_ADMITTED
+    assert decision.verdict == verdict
+    assert left == shared
+    if not keep:
+        return
+    assert decision.reason == "EmptySharedPoolError"
+    assert decision.message == (
+        "would leave no CPU to containers without exclusive ones: all 3 shared CPUs are asked "
+        "for, and one of them has to stay (numalign.placement.keepSharedCpus)"
+    )
+    assert "What would have fitted: cpu of at most 2" in decision.explanation.summary
+    assert smaller.verdict == pb.VERDICT_ADMITTED

@@ -125,5 +125,12 @@ def pod(uid: str, whole: Mapping[str, str] | None = None, **amounts: str) -> dic
     return {"metadata": {"uid": uid, "name": uid, "namespace": "default"}, "spec": spec}
 
 
+def burstable_pod(uid: str, cpu: str) -> dict[str, Any]:
+    """A pod of one container that only requests."""
+    of = pod(uid, cpu=cpu)
+    del of["spec"]["containers"][0]["resources"]["limits"]
+    return of
+
+
 def single_threads(first: int, count: int) -> list[list[int]]:
     return [[cpu] for cpu in range(first, first + count)]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from numalign.config.settings import Settings
 from numalign.document.section import Section
-from numalign.model.settings import NumaAllocationStrategy, Placement
+from numalign.model.settings import CpuSwitches, Placement
 
 PLACEMENT = "numalign.placement"
 """The path of the section."""
 
 
-_KEYS = ("numaAllocationStrategy",)
+_KEYS = ("numaAllocationStrategy", "keepSharedCpus")
 
 
 def read_placement(section: Section) -> Placement:
@@ -24,28 +24,49 @@ def read_placement(section: Section) -> Placement:
         numa_allocation_strategy=section.choice(
             "numaAllocationStrategy", default.numa_allocation_strategy
         ),
+        cpu=CpuSwitches(keep_shared=section.boolean("keepSharedCpus", default.cpu.keep_shared)),
     )
 
 
 def placement_document(placement: Placement) -> dict[str, object]:
     """The section that says what `placement` does."""
-    return {"numaAllocationStrategy": placement.numa_allocation_strategy.value}
+    return {
+        "numaAllocationStrategy": placement.numa_allocation_strategy.value,
+        "keepSharedCpus": placement.cpu.keep_shared,
+    }
 
 
 def switches_on(placement: Placement) -> tuple[str, ...]:
     """The switches by which placement is not the kubelet's, by path and value."""
-    return tuple(
-        f"{PLACEMENT}.{key}: {str(value).lower()}"
-        for key, value in placement_document(placement).items()
-        if value not in {False, NumaAllocationStrategy.NONE.value}
-    )
+    document = placement_document(placement)
+    return tuple(f"{PLACEMENT}.{key}: {str(document[key]).lower()}" for key in _keys_on(placement))
 
 
 def without_effect(settings: Settings) -> tuple[str, ...]:
     """A warning for each switch that is on and changes nothing under the policies configured."""
-    strategy = settings.placement.numa_allocation_strategy
-    if strategy is not NumaAllocationStrategy.NONE and settings.topology.policy in {"", "none"}:
-        return (
-            f"{PLACEMENT}.numaAllocationStrategy: has no effect with topologyManagerPolicy none",
-        )
-    return ()
+    needs = {
+        "numaAllocationStrategy": (
+            "with topologyManagerPolicy none",
+            settings.topology.policy not in {"", "none"},
+        ),
+        "keepSharedCpus": (
+            "without cpuManagerPolicy static and its option strict-cpu-reservation",
+            _has_cpu_option(settings, "strict-cpu-reservation"),
+        ),
+    }
+    return tuple(
+        f"{PLACEMENT}.{key}: has no effect {needs[key][0]}"
+        for key in _keys_on(settings.placement)
+        if not needs[key][1]
+    )
+
+
+def _keys_on(placement: Placement) -> tuple[str, ...]:
+    off = placement_document(Placement())
+    return tuple(key for key, value in placement_document(placement).items() if value != off[key])
+
+
+def _has_cpu_option(settings: Settings, name: str) -> bool:
+    options = settings.cpu.policy_options
+    # A value that is no boolean is refused by the CPU provider, in the kubelet's words.
+    return settings.cpu.policy == "static" and options.get(name, "f")[:1] not in {"0", "f", "F"}

@@ -16,7 +16,7 @@ from numalign.model.cpu_set import CpuSet, CpuSetSyntaxError
 from numalign.model.feature_gates import FeatureGates
 from numalign.model.machine import Machine
 from numalign.model.quoting import quoted
-from numalign.model.settings import CpuSettings
+from numalign.model.settings import CpuSettings, CpuSwitches
 
 STAGE = "cpu_manager"
 
@@ -56,6 +56,7 @@ def static_setup(
     topology: CpuTopology,
     gates: FeatureGates,
     sizes: Sizes,
+    switches: CpuSwitches,
 ) -> StaticSetup:
     """The static policy's setup.
 
@@ -89,4 +90,5 @@ def static_setup(
         take=take,
         table=HintTable(topology, align_by_socket=options.align_by_socket),
         near=near_cpus(topology, by_socket=options.align_by_socket),
+        switches=switches,
     )

@@ -26,7 +26,7 @@ from numalign.model.ids import PodUid
 from numalign.model.machine import Machine
 from numalign.model.numa_mask import NumaMask
 from numalign.model.pod import Container, Pod
-from numalign.model.settings import CpuSettings, TopologySettings
+from numalign.model.settings import KUBELET_CPUS, CpuSettings, CpuSwitches, TopologySettings
 from numalign.provider.engine import (
     NO_SOURCES,
     Allocated,
@@ -234,8 +234,11 @@ def build_engine(
     strategies: CpuStrategies,
     *,
     state_file: str = "cpu_manager_state",
+    switches: CpuSwitches = KUBELET_CPUS,
 ) -> CpuEngine:
     """The engine for a machine and its settings; `state_file` is named in messages.
+
+    `switches` take it beyond the kubelet's placement.
 
     Raises StartError of stage `cpu_manager` with the kubelet's text (CPU-1..CPU-21), and
     ConfigError for a reserved list that is no CPU list.
@@ -254,7 +257,7 @@ def build_engine(
         return CpuEngine(NonePolicy(), cpus, rules, strategies)
     if settings.policy != "static":
         raise unknown_policy(settings.policy)
-    setup = static_setup(settings, topology.policy, cpus, gates, strategies.sizes)
+    setup = static_setup(settings, topology.policy, cpus, gates, strategies.sizes, switches)
     reserved, strict = setup.reservation.cpus, setup.options.strict_cpu_reservation
     rules = StartRules(
         policy="static",

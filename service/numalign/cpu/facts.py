@@ -110,6 +110,8 @@ def _exclusive_notes(setup: StaticSetup, state: CpuState, pod: Pod, count: int) 
         notes.append("distribute-cpus-across-numa: spread evenly over the chosen NUMA nodes")
     if options.align_by_socket:
         notes.append("align-by-socket: NUMA nodes of as few sockets are preferred as well")
+    if setup.switches.keep_shared and options.strict_cpu_reservation:
+        notes.append("keepSharedCpus: one CPU has to stay shared")
     reusable = reusable_of(state, pod.uid)
     if reusable:
         notes.append(

@@ -40,10 +40,13 @@ def allocate_pod(
     if failure:
         return Allocated(state, failure)
     try:
-        state, cpus = setup.allocate_cpus(state, count, affinity, NO_CPUS)
+        taken, cpus = setup.allocate_cpus(state, count, affinity, NO_CPUS)
     except AssignmentError as error:
         return Allocated(state, AllocationFailure(str(error)))
-    state = replace(state, pod_sets={**state.pod_sets, pod.uid: cpus})
+    failure = setup.shared_failure(state, taken)
+    if failure:
+        return Allocated(state, failure)
+    state = replace(taken, pod_sets={**state.pod_sets, pod.uid: cpus})
     try:
         parts = partition(cpus, pod, container_counts(pod, setup.gates), setup.take)
     except AssignmentError as error:

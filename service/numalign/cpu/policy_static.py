@@ -94,6 +94,9 @@ class StaticPolicy:
             taken, cpus = setup.allocate_cpus(state, count, affinity, reusable_of(state, pod.uid))
         except AssignmentError as error:
             return Allocated(state, AllocationFailure(str(error)))
+        failure = setup.shared_failure(state, taken)
+        if failure:
+            return Allocated(state, failure)
         taken = taken.with_assignment(pod.uid, container.name, cpus)
         return Allocated(with_reuse(taken, pod.uid, container, cpus))
 

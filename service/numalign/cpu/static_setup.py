@@ -18,9 +18,12 @@ from numalign.cpu.topology import CpuTopology
 from numalign.model.cpu_set import CpuSet
 from numalign.model.feature_gates import FeatureGates
 from numalign.model.numa_mask import NumaMask, nodes_of
+from numalign.model.settings import KUBELET_CPUS, CpuSwitches
 from numalign.provider.values import AllocationFailure
 
 SMT_ALIGNMENT_ERROR = "SMTAlignmentError"
+EMPTY_SHARED_POOL_ERROR = "EmptySharedPoolError"
+"""Reasons; the second one is not the kubelet's, which lets the shared set run empty (CPU-85)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,7 @@ class StaticSetup:
     take: Taker
     table: HintTable
     near: Mapping[int, int]
+    switches: CpuSwitches = KUBELET_CPUS
 
     def available(self, state: CpuState) -> CpuSet:
         """Shared CPUs that are not reserved."""
@@ -61,6 +65,20 @@ class StaticSetup:
                 SMT_ALIGNMENT_ERROR,
             )
         return None
+
+    def shared_failure(self, before: CpuState, after: CpuState) -> AllocationFailure | None:
+        """Why what is between the two states cannot be taken, where some must stay shared.
+
+        Without strict-cpu-reservation the reserved CPUs are shared, and there is always one.
+        """
+        if not self.switches.keep_shared or after.default or not before.default:
+            return None
+        return AllocationFailure(
+            f"would leave no CPU to containers without exclusive ones: all {len(before.default)} "
+            "shared CPUs are asked for, and one of them has to stay "
+            "(numalign.placement.keepSharedCpus)",
+            EMPTY_SHARED_POOL_ERROR,
+        )
 
     def allocate_cpus(
         self, state: CpuState, count: int, affinity: NumaMask | None, reusable: CpuSet

@@ -67,10 +67,25 @@ class NumaAllocationStrategy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CpuSwitches:
+    """What the static CPU policy does beyond the kubelet's.
+
+    `keep_shared`: a pod is refused whose exclusive CPUs would leave none shared.
+    """
+
+    keep_shared: bool = False
+
+
+KUBELET_CPUS = CpuSwitches()
+"""Nothing beyond the kubelet's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
     """The switches that take placement beyond the kubelet's; each default is the kubelet's way."""
 
     numa_allocation_strategy: NumaAllocationStrategy = NumaAllocationStrategy.NONE
+    cpu: CpuSwitches = KUBELET_CPUS
 
 
 class PreferredAllocation(StrEnum):

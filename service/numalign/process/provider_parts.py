@@ -59,6 +59,7 @@ def build_cpu_engine(context: ProviderContext) -> cpu.CpuEngine:
         settings.gates,
         context.strategies.cpu,
         state_file=str(settings.state_directory / "cpu_manager_state"),
+        switches=settings.placement.cpu,
     )
 
 
@@ -251,6 +252,7 @@ def cpu_settings(settings: Settings) -> dict[str, object]:
 def memory_settings(settings: Settings) -> dict[str, object]:
     """What the memory engine is built from, by path."""
     return {"memoryManagerPolicy": settings.memory, "featureGates": settings.gates}
+        "numalign.placement": settings.placement,
 
 
 def _cpu_observer(

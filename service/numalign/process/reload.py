@@ -64,7 +64,7 @@ _OF_SERVICE = {
         "dra": "numalign.dra",
         "owner": "numalign.owner",
     },
-    Service.CPU: {**_GATES, **_TOPOLOGY, **_OWNERS, "cpu": "cpuManagerPolicy"},
+    Service.CPU: {**_GATES, **_TOPOLOGY, **_PLACEMENT, **_OWNERS, "cpu": "cpuManagerPolicy"},
     Service.MEMORY: {**_GATES, **_OWNERS, "memory": "memoryManagerPolicy"},
     Service.DEVICE: {
         **_GATES,

@@ -31,6 +31,7 @@ REASONS = frozenset(
         "TopologyAffinityError",
         "SMTAlignmentError",
         "EmptyPodSharedPoolError",
+        "EmptySharedPoolError",
         "UnexpectedAdmissionError",
     }
 )

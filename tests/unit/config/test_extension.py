@@ -40,6 +40,7 @@ from numalign.config.settings import (
 from numalign.document.problems import DocumentError
 from numalign.model.ids import DeviceId
 from numalign.model.settings import (
+    CpuSwitches,
     NumaAllocationStrategy,
     Placement,
     PluginPresence,
@@ -52,6 +53,8 @@ Read = Callable[[str], Settings]
 
 WHOLE = """
 topologyManagerPolicy: restricted
+cpuManagerPolicy: static
+cpuManagerPolicyOptions: {strict-cpu-reservation: "true"}
 numalign:
   compatibility: kubelet
   validation: managers
@@ -79,7 +82,7 @@ numalign:
   devicePlugins: {reportDeadline: 90s, retryAfter: 1s}
   dra: {enabled: true, pluginsRegistry: /pr, callTimeout: 9s, retryAfter: 3s,
         numaHints: true}
-  placement: {numaAllocationStrategy: least-allocated}
+  placement: {numaAllocationStrategy: least-allocated, keepSharedCpus: true}
   nodeAllocatableReservation: {cpu: 1, hugepages-2Mi: 4Mi}
   providers:
   - {name: licences, endpoint: /run/c.sock, timeout: 200ms, failurePolicy: Ignore}
@@ -170,7 +173,8 @@ def test_whole_section(settings: Read) -> None:
         numa_hints=True,
     )
     assert read.placement == Placement(
-        numa_allocation_strategy=NumaAllocationStrategy.LEAST_ALLOCATED
+        numa_allocation_strategy=NumaAllocationStrategy.LEAST_ALLOCATED,
+        cpu=CpuSwitches(keep_shared=True),
     )
     assert read.services == tuple(Service)
     assert read.cpu.reserved_milli_cpu == 1000

@@ -9,15 +9,19 @@ import pytest
 from numalign.config.placement import switches_on
 from numalign.config.settings import Settings
 from numalign.document.problems import DocumentError
-from numalign.model.settings import NumaAllocationStrategy, Placement
+from numalign.model.settings import CpuSwitches, NumaAllocationStrategy, Placement
 
 Read = Callable[[str], Settings]
 
 ALL_ON = """
 topologyManagerPolicy: restricted
+cpuManagerPolicy: static
+cpuManagerPolicyOptions: {strict-cpu-reservation: "true"}
+reservedSystemCPUs: "0"
 numalign:
   placement:
     numaAllocationStrategy: most-allocated
+    keepSharedCpus: true
 """
 
 
@@ -32,10 +36,12 @@ def test_everything_on(settings: Read) -> None:
     read = settings(ALL_ON)
 
     assert read.placement == Placement(
-        numa_allocation_strategy=NumaAllocationStrategy.MOST_ALLOCATED
+        numa_allocation_strategy=NumaAllocationStrategy.MOST_ALLOCATED,
+        cpu=CpuSwitches(keep_shared=True),
     )
     assert switches_on(read.placement) == (
         "numalign.placement.numaAllocationStrategy: most-allocated",
+        "numalign.placement.keepSharedCpus: true",
     )
     assert read.warnings == ()
 
@@ -48,6 +54,11 @@ def test_everything_on(settings: Read) -> None:
             'numalign.placement.numaAllocationStrategy: must be one of "none", '
             '"most-allocated", "least-allocated", not "fullest"',
             id="strategy",
+        ),
+        pytest.param(
+            "{keepSharedCpus: 1}",
+            "numalign.placement.keepSharedCpus: must be true or false, not 1",
+            id="boolean",
         ),
         pytest.param("{tieBreak: x}", "numalign.placement.tieBreak: unknown key", id="unknown"),
     ],
@@ -62,6 +73,13 @@ def test_mistakes(settings: Read, section: str, problem: str) -> None:
 @pytest.mark.parametrize(
     ("section", "warning"),
     [
+        pytest.param(
+            "{keepSharedCpus: true}",
+            "numalign.placement.keepSharedCpus: has no effect without cpuManagerPolicy static and "
+            "its option strict-cpu-reservation",
+            id="shared",
+        ),
+        pytest.param("{keepSharedCpus: false}", None, id="shared-off"),
         pytest.param(
             "{numaAllocationStrategy: least-allocated}",
             "numalign.placement.numaAllocationStrategy: has no effect with "

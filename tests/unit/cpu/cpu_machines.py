@@ -16,7 +16,7 @@ from numalign.model.machine import Core, Machine, NumaNode
 from numalign.model.numa_mask import mask_of
 from numalign.model.pod import Container, Pod, Resources
 from numalign.model.quantity import Quantity
-from numalign.model.settings import CpuSettings, TopologySettings
+from numalign.model.settings import KUBELET_CPUS, CpuSettings, CpuSwitches, TopologySettings
 from numalign.provider.engine import Allocated, Sources
 
 GATES = FeatureGates(cpu_manager_policy_alpha_options=True)
@@ -60,6 +60,7 @@ def engine(
     strategies: CpuStrategies = KUBELET,
     gates: FeatureGates = GATES,
     topology_policy: str = "restricted",
+    switches: CpuSwitches = KUBELET_CPUS,
     **settings: Any,
 ) -> CpuEngine:
     return build_engine(
@@ -74,6 +75,7 @@ def engine(
         gates,
         strategies,
         state_file="/state",
+        switches=switches,
     )
 
 

@@ -106,6 +106,23 @@ async def test_another_strategy_decides_on_new_pods(tmp_path: Path) -> None:
     assert status.config_generation == 2
 
 
+async def test_a_switch_of_the_cpu_provider_decides_on_new_pods(tmp_path: Path) -> None:
+    options = {"strict-cpu-reservation": "true"}
+    async with running(
+        tmp_path, cpuManagerPolicyOptions=options, topologyManagerPolicy="none"
+    ) as world:
+        await world.admit("a", cpu="8", gpu="0")
+        answer = await world.reload(numalign={"placement": {"keepSharedCpus": True}})
+        refused = await world.admit("b", cpu="6", gpu="0")
+        await world.reload(numalign={"placement": {"keepSharedCpus": False}})
+        admitted = await world.admit("b", cpu="6", gpu="0")
+
+    assert list(answer.applied) == ["numalign.placement"]
+    assert list(answer.needs_restart) == []
+    assert refused.reason == "EmptySharedPoolError"
+    assert admitted.verdict == pb.VERDICT_ADMITTED
+
+
 async def test_reserved_cpus_grow_over_free_ones(tmp_path: Path) -> None:
     async with running(tmp_path) as world:
         kept = await world.admit("a")
