@@ -22,7 +22,7 @@ from tests.conformance.user_cases import (
 
 from numalign.v1 import types_pb2 as pb
 
-TESTED = {"uc-33", "uc-38"}
+TESTED = {"uc-05", "uc-33", "uc-38"}
 
 
 @pytest.fixture
@@ -97,3 +97,29 @@ async def test_uc_38_the_last_shared_cpu(
     )
     assert "What would have fitted: cpu of at most 2" in decision.explanation.summary
     assert smaller.verdict == pb.VERDICT_ADMITTED
+
+
+@pytest.mark.parametrize(
+    ("reuse", "app", "c"),
+    [
+        pytest.param(False, "2-3,6-7", pb.VERDICT_REJECTED, id="as-a-kubelet"),
+        pytest.param(True, "2-3,5-6", pb.VERDICT_ADMITTED, id="reused"),
+    ],
+)
+async def test_uc_05_an_app_takes_what_its_init_container_had(
+    reuse: bool, app: str, c: pb.Verdict.ValueType, directory: Path
+) -> None:
+    machine = node_of([numa_node(0, [[n, n + 4] for n in range(4)])], reserved="0,4")
+    with_init = pod("b", cpu="4")
+    (init,) = pod("i", cpu="1")["spec"]["containers"]
+    with_init["spec"]["initContainers"] = [{**init, "name": "i"}]
+    async with agent_of("uc-05", machine, directory, placement={"reuseInitCpus": reuse}) as agent:
+        first = await agent.admit(pod("a", cpu="1"))
+        second = await agent.admit(with_init)
+        third = await agent.admit(pod("c", cpu="1"))
+
+    assert first.allocations[0].cpus == "1"
+    assert [one.cpus for one in second.allocations] == ["5", app]
+    assert third.verdict == c
+    if reuse:
+        assert third.allocations[0].cpus == "7"

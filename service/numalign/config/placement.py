@@ -13,7 +13,7 @@ PLACEMENT = "numalign.placement"
 """The path of the section."""
 
 
-_KEYS = ("numaAllocationStrategy", "keepSharedCpus")
+_KEYS = ("numaAllocationStrategy", "keepSharedCpus", "reuseInitCpus")
 
 
 def read_placement(section: Section) -> Placement:
@@ -24,7 +24,10 @@ def read_placement(section: Section) -> Placement:
         numa_allocation_strategy=section.choice(
             "numaAllocationStrategy", default.numa_allocation_strategy
         ),
-        cpu=CpuSwitches(keep_shared=section.boolean("keepSharedCpus", default.cpu.keep_shared)),
+        cpu=CpuSwitches(
+            keep_shared=section.boolean("keepSharedCpus", default.cpu.keep_shared),
+            reuse_init=section.boolean("reuseInitCpus", default.cpu.reuse_init),
+        ),
     )
 
 
@@ -33,6 +36,7 @@ def placement_document(placement: Placement) -> dict[str, object]:
     return {
         "numaAllocationStrategy": placement.numa_allocation_strategy.value,
         "keepSharedCpus": placement.cpu.keep_shared,
+        "reuseInitCpus": placement.cpu.reuse_init,
     }
 
 
@@ -53,6 +57,7 @@ def without_effect(settings: Settings) -> tuple[str, ...]:
             "without cpuManagerPolicy static and its option strict-cpu-reservation",
             _has_cpu_option(settings, "strict-cpu-reservation"),
         ),
+        "reuseInitCpus": ("without cpuManagerPolicy static", settings.cpu.policy == "static"),
     }
     return tuple(
         f"{PLACEMENT}.{key}: has no effect {needs[key][0]}"

@@ -95,7 +95,7 @@ def _exclusive_notes(setup: StaticSetup, state: CpuState, pod: Pod, count: int) 
     notes = []
     options, per_core = setup.options, setup.topology.group_size
     if options.full_pcpus_only:
-        physical = len(state.default - setup.reservation.physical)
+        physical = setup.free_on_whole_cores(state, reusable_of(state, pod.uid))
         notes.append(
             f"full-pcpus-only: multiples of {per_core} CPUs, {physical} are free on whole cores"
         )

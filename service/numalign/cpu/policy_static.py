@@ -84,14 +84,15 @@ class StaticPolicy:
         if count == 0 or is_left_alone(pod, setup.gates):
             return Allocated(state)
         # Before looking for what the container has: a running pod can fail here (CPU-44).
-        failure = setup.smt_failure(state, count)
+        reusable = reusable_of(state, pod.uid)
+        failure = setup.smt_failure(state, count, reusable)
         if failure:
             return Allocated(state, failure)
         assigned = state.assignment(pod.uid, container.name)
         if assigned is not None:
             return Allocated(with_reuse(state, pod.uid, container, assigned))
         try:
-            taken, cpus = setup.allocate_cpus(state, count, affinity, reusable_of(state, pod.uid))
+            taken, cpus = setup.allocate_cpus(state, count, affinity, reusable)
         except AssignmentError as error:
             return Allocated(state, AllocationFailure(str(error)))
         failure = setup.shared_failure(state, taken)

@@ -6,7 +6,7 @@ metrics share it. Rules CPU-47, CPU-48, CPU-50.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from numalign.cpu.hints import HintTable
@@ -15,7 +15,7 @@ from numalign.cpu.reserved import Reservation
 from numalign.cpu.state import CpuState
 from numalign.cpu.take import Taker
 from numalign.cpu.topology import CpuTopology
-from numalign.model.cpu_set import CpuSet
+from numalign.model.cpu_set import NO_CPUS, CpuSet
 from numalign.model.feature_gates import FeatureGates
 from numalign.model.numa_mask import NumaMask, nodes_of
 from numalign.model.settings import KUBELET_CPUS, CpuSwitches
@@ -46,7 +46,9 @@ class StaticSetup:
         """Shared CPUs that are not reserved."""
         return state.default - self.reservation.cpus
 
-    def smt_failure(self, state: CpuState, count: int) -> AllocationFailure | None:
+    def smt_failure(
+        self, state: CpuState, count: int, reusable: CpuSet = NO_CPUS
+    ) -> AllocationFailure | None:
         """Why `count` CPUs are no whole cores, with full-pcpus-only (CPU-47)."""
         if not self.options.full_pcpus_only:
             return None
@@ -57,7 +59,7 @@ class StaticSetup:
                 f"{per_core}",
                 SMT_ALIGNMENT_ERROR,
             )
-        physical = len(state.default - self.reservation.physical)
+        physical = self.free_on_whole_cores(state, reusable)
         if count > physical:
             return AllocationFailure(
                 "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = "
@@ -65,6 +67,11 @@ class StaticSetup:
                 SMT_ALIGNMENT_ERROR,
             )
         return None
+
+    def free_on_whole_cores(self, state: CpuState, reusable: CpuSet) -> int:
+        """How many CPUs there are for full-pcpus-only; a kubelet leaves reusable ones out."""
+        free = state.default - self.reservation.physical
+        return len(free | reusable if self.switches.reuse_init else free)
 
     def shared_failure(self, before: CpuState, after: CpuState) -> AllocationFailure | None:
         """Why what is between the two states cannot be taken, where some must stay shared.
@@ -89,12 +96,24 @@ class StaticSetup:
         """
         pool = self.available(state).bits | reusable.bits
         chosen = 0
-        if affinity is not None:
-            aligned = pool & self._near(affinity)
-            chosen = self.take(aligned, min(count, aligned.bit_count()))
+        for better in self._better(pool, affinity, reusable.bits):
+            offered = better & ~chosen
+            most = min(count - chosen.bit_count(), offered.bit_count())
+            chosen |= self.take(offered, most)
         chosen |= self.take(pool & ~chosen, count - chosen.bit_count())
         cpus = CpuSet(chosen)
         return replace(state, default=state.default - cpus), cpus
+
+    def _better(self, pool: int, affinity: NumaMask | None, reusable: int) -> Iterator[int]:
+        """What is taken from before the rest of `pool`: first by first, as far as it goes."""
+        again = reusable if self.switches.reuse_init else 0
+        aligned = pool if affinity is None else pool & self._near(affinity)
+        if again & aligned:
+            yield again & aligned
+        if affinity is not None:
+            yield aligned
+            if again & ~aligned:
+                yield again
 
     def _near(self, affinity: NumaMask) -> int:
         bits = 0

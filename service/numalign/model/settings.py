@@ -70,10 +70,12 @@ class NumaAllocationStrategy(StrEnum):
 class CpuSwitches:
     """What the static CPU policy does beyond the kubelet's.
 
-    `keep_shared`: a pod is refused whose exclusive CPUs would leave none shared.
+    `keep_shared`: a pod is refused whose exclusive CPUs would leave none shared. `reuse_init`:
+    a container takes what init containers of its pod have left before other CPUs.
     """
 
     keep_shared: bool = False
+    reuse_init: bool = False
 
 
 KUBELET_CPUS = CpuSwitches()

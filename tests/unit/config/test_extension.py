@@ -82,7 +82,8 @@ numalign:
   devicePlugins: {reportDeadline: 90s, retryAfter: 1s}
   dra: {enabled: true, pluginsRegistry: /pr, callTimeout: 9s, retryAfter: 3s,
         numaHints: true}
-  placement: {numaAllocationStrategy: least-allocated, keepSharedCpus: true}
+  placement: {numaAllocationStrategy: least-allocated, keepSharedCpus: true,
+              reuseInitCpus: true}
   nodeAllocatableReservation: {cpu: 1, hugepages-2Mi: 4Mi}
   providers:
   - {name: licences, endpoint: /run/c.sock, timeout: 200ms, failurePolicy: Ignore}
@@ -174,7 +175,7 @@ def test_whole_section(settings: Read) -> None:
     )
     assert read.placement == Placement(
         numa_allocation_strategy=NumaAllocationStrategy.LEAST_ALLOCATED,
-        cpu=CpuSwitches(keep_shared=True),
+        cpu=CpuSwitches(keep_shared=True, reuse_init=True),
     )
     assert read.services == tuple(Service)
     assert read.cpu.reserved_milli_cpu == 1000

@@ -22,6 +22,7 @@ numalign:
   placement:
     numaAllocationStrategy: most-allocated
     keepSharedCpus: true
+    reuseInitCpus: true
 """
 
 
@@ -37,11 +38,12 @@ def test_everything_on(settings: Read) -> None:
 
     assert read.placement == Placement(
         numa_allocation_strategy=NumaAllocationStrategy.MOST_ALLOCATED,
-        cpu=CpuSwitches(keep_shared=True),
+        cpu=CpuSwitches(keep_shared=True, reuse_init=True),
     )
     assert switches_on(read.placement) == (
         "numalign.placement.numaAllocationStrategy: most-allocated",
         "numalign.placement.keepSharedCpus: true",
+        "numalign.placement.reuseInitCpus: true",
     )
     assert read.warnings == ()
 
@@ -78,6 +80,11 @@ def test_mistakes(settings: Read, section: str, problem: str) -> None:
             "numalign.placement.keepSharedCpus: has no effect without cpuManagerPolicy static and "
             "its option strict-cpu-reservation",
             id="shared",
+        ),
+        pytest.param(
+            "{reuseInitCpus: true}",
+            "numalign.placement.reuseInitCpus: has no effect without cpuManagerPolicy static",
+            id="reuse",
         ),
         pytest.param("{keepSharedCpus: false}", None, id="shared-off"),
         pytest.param(

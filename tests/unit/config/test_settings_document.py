@@ -41,7 +41,8 @@ numalign:
   podResources: {socket: /run/pods.sock}
   devicePlugins: {pluginsRegistry: "", reportDeadline: 90s}
   dra: {enabled: true, pluginsRegistry: /dra, callTimeout: 9s, retryAfter: 1s, numaHints: true}
-  placement: {numaAllocationStrategy: most-allocated, keepSharedCpus: true}
+  placement: {numaAllocationStrategy: most-allocated, keepSharedCpus: true,
+              reuseInitCpus: true}
   admission:
     chain: v1.31
     node: /etc/node.yaml
