@@ -78,7 +78,9 @@ class OneNode:
             return
         servicer._ledger = Down()
         servicer._instance_id = f"restarted-{id(old)}"
-        servicer._ledger = await open_ledger(old.engine, old._store, old._cleanup)
+        servicer._ledger = await open_ledger(
+            old.engine, old._store, old._cleanup, recorded=old._recorded
+        )
 
     async def listing(self) -> ad.ListAdmissionsResponse:
         """Who is admitted."""

@@ -15,7 +15,7 @@ from numalign.telemetry.metrics import Metrics
 class ProviderContext:
     """What every provider of a process is built from.
 
-    `durable` says whether a prepared part is synced by itself, which it must be unless the
+    `durable` says whether a prepared part is written by itself, which it must be unless the
     Topology Manager's record is in the same file.
     """
 

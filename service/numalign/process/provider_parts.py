@@ -209,7 +209,13 @@ async def device_part(
 
 async def _ledger(context: ProviderContext, engine: Engine[S], database: Database) -> Ledger[S]:
     store = provider_store(database, engine.name, durable=context.durable)
-    return await open_ledger(engine, store, context.strategies.cleanup(engine))
+    strategies = context.strategies
+    return await open_ledger(
+        engine,
+        store,
+        strategies.cleanup(engine),
+        recorded=strategies.topology.trusts_record,
+    )
 
 
 async def _part(
@@ -246,13 +252,13 @@ def cpu_settings(settings: Settings) -> dict[str, object]:
         "cpuManagerPolicy": settings.cpu,
         "topologyManagerPolicy": settings.topology,
         "featureGates": settings.gates,
+        "numalign.placement": settings.placement,
     }
 
 
 def memory_settings(settings: Settings) -> dict[str, object]:
     """What the memory engine is built from, by path."""
     return {"memoryManagerPolicy": settings.memory, "featureGates": settings.gates}
-        "numalign.placement": settings.placement,
 
 
 def _cpu_observer(

@@ -29,11 +29,17 @@ class TracedProviderStore(ProviderStore):
     """Keeps a provider's books; preparing an admission is a span."""
 
     async def prepare(
-        self, admission_id: AdmissionId, pod_uid: PodUid, before: bytes | None, after: bytes
+        self,
+        admission_id: AdmissionId,
+        pod_uid: PodUid,
+        before: bytes | None,
+        after: bytes,
+        *,
+        synced: bool = True,
     ) -> None:
-        """Make `after` the snapshot and keep `before`."""
-        with span("store prepare", synced=self.durable):
-            await super().prepare(admission_id, pod_uid, before, after)
+        """Make `after` the payload and keep `before`."""
+        with span("store prepare", synced=synced and self.durable):
+            await super().prepare(admission_id, pod_uid, before, after, synced=synced)
 
 
 def admission_store(database: Database) -> AdmissionStore:

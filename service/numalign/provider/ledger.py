@@ -4,8 +4,9 @@ The ledger owns the state; engines decide over it, servicers carry messages to i
 makes it durable. What each step makes of the books is in `phases`; here it is put into force:
 
 - what is tentative is in no file and in no answer of `state`;
-- a prepared part is on disk together with the state before it, so that an abort restores
-  exactly what was there, whoever restarts in between;
+- a prepared part is in the file together with the state before it, so that an abort restores
+  exactly what was there, whichever process restarts in between. It is synced only where a loss
+  of power would lose something that the Topology Manager's record cannot give back;
 - memory changes first and the file follows in the same order, so that a call that is given up
   while the file is being written leaves both with the same story. A file that refuses the
   change takes it back from memory.
@@ -47,7 +48,10 @@ class Ledger(Generic[S]):
         cleanup: Cleanup[S],
         phases: Phases[S],
         reports: tuple[str, ...],
+        *,
+        recorded: bool,
     ) -> None:
+        """`recorded`: what pods were given can be had back from the Topology Manager's record."""
         self._engine = engine
         self._store = store
         self._cleanup = cleanup
@@ -57,6 +61,7 @@ class Ledger(Generic[S]):
         self._changed = asyncio.Event()
         self._fitted = 0
         self._unsaved = False
+        self._recorded = recorded
         self.reports = reports
 
     @property
@@ -129,7 +134,7 @@ class Ledger(Generic[S]):
     ) -> Allocated[S]:
         """Take what a container, or (None) the pod, asks for.
 
-        With `last`, and unless it is a dry run, the part is on disk as prepared when this
+        With `last`, and unless it is a dry run, the part is kept as prepared when this
         returns without a failure; but with `seal_later`, an outcome that is `unsealed` waits
         for `seal`, and the part of a `group` waits for `prepare`.
         """
@@ -147,7 +152,9 @@ class Ledger(Generic[S]):
                 return outcome
             if outcome.unsealed and seal_later:
                 return outcome
-            sealed = await self._seal(admission_id, outcome.state, pod, group=group)
+            sealed = await self._seal(
+                admission_id, outcome.state, pod, group=group, effects=outcome.unsealed
+            )
             return Allocated(
                 sealed.state, sealed.failure, outcome.plugin_calls + sealed.plugin_calls
             )
@@ -157,17 +164,17 @@ class Ledger(Generic[S]):
     ) -> Allocated[S]:
         """Do what cannot be undone for an admission that was left unsealed.
 
-        The part is on disk as prepared when this returns without a failure, unless it is that
+        The part is kept as prepared when this returns without a failure, unless it is that
         of a `group`, which waits for `prepare`. Raises Unavailable where the admission is not
         open.
         """
         async with self._lock:
             self._require_open(admission_id)
             basis = self._phases.basis(admission_id)
-            return await self._seal(admission_id, basis, pod, group=group)
+            return await self._seal(admission_id, basis, pod, group=group, effects=True)
 
     async def prepare(self, admission_id: AdmissionId) -> None:
-        """The pods of a group have everything: their part is on disk when this returns.
+        """The pods of a group have everything: their part is synced when this returns.
 
         Raises Unavailable where the admission is not open.
         """
@@ -175,7 +182,8 @@ class Ledger(Generic[S]):
             self._require_open(admission_id)
             part = self._phases.part(admission_id)
             if isinstance(part, Tentative):
-                await self._prepare(admission_id, part.state, part.pod_uid)
+                # Which of its pods had effects is not kept: one sync is little for all of them.
+                await self._prepare(admission_id, part.state, part.pod_uid, synced=True)
 
     async def leave(self, admission_id: AdmissionId, pod_uid: PodUid) -> None:
         """The last pod of a group is off; the pods before it stay."""
@@ -353,12 +361,14 @@ class Ledger(Generic[S]):
             raise Unavailable(f"provider {self._engine.name}: admission {admission_id} is not open")
 
     async def _seal(
-        self, admission_id: AdmissionId, state: S, pod: Pod, *, group: bool
+        self, admission_id: AdmissionId, state: S, pod: Pod, *, group: bool, effects: bool
     ) -> Allocated[S]:
         sealed = await self._engine.seal(state, pod)
         self._phases = self._phases.tried(sealed.state)
         if sealed.failure is None and not group:
-            await self._prepare(admission_id, sealed.state, pod.uid)
+            # The record names what was given, not what a plugin answered when it was told.
+            synced = effects or not self._recorded
+            await self._prepare(admission_id, sealed.state, pod.uid, synced=synced)
         return sealed
 
     def _open(self, admission_id: AdmissionId, pod: Pod) -> S:
@@ -370,12 +380,16 @@ class Ledger(Generic[S]):
             self._cleanup.admitting(pod)
         return self._phases.basis(admission_id)
 
-    async def _prepare(self, admission_id: AdmissionId, state: S, pod_uid: PodUid) -> None:
+    async def _prepare(
+        self, admission_id: AdmissionId, state: S, pod_uid: PodUid, *, synced: bool
+    ) -> None:
         before = self._phases
         payload = self._engine.encode(state)
         self._become(before.prepare(payload))
         try:
-            await self._store.prepare(admission_id, pod_uid, before.books.payload, payload)
+            await self._store.prepare(
+                admission_id, pod_uid, before.books.payload, payload, synced=synced
+            )
         except Exception:
             self._become(before)
             raise

@@ -17,8 +17,10 @@ from numalign.store.provider_store import ProviderStore
 S = TypeVar("S")
 
 
-async def open_ledger(engine: Engine[S], store: ProviderStore, cleanup: Cleanup[S]) -> Ledger[S]:
-    """A ledger over what the store holds.
+async def open_ledger(
+    engine: Engine[S], store: ProviderStore, cleanup: Cleanup[S], *, recorded: bool
+) -> Ledger[S]:
+    """A ledger over what the store holds; `recorded` as for the ledger.
 
     Raises StartError where the engine's start check refuses the stored state. A stored state
     that cannot be read at all is reported, and the books begin empty: the Topology Manager's
@@ -40,7 +42,7 @@ async def open_ledger(engine: Engine[S], store: ProviderStore, cleanup: Cleanup[
         prepared=prepared,
         in_doubt=bool(prepared),
     )
-    return Ledger(engine, store, cleanup, phases, started.reports)
+    return Ledger(engine, store, cleanup, phases, started.reports, recorded=recorded)
 
 
 def _started(engine: Engine[S], payload: bytes | None) -> Started[S]:

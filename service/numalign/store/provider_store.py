@@ -63,8 +63,8 @@ class _Version:
 class ProviderStore:
     """The rows of one provider in a database that others may share.
 
-    `durable` says whether `prepare` syncs by itself. In a process of its own it must; where
-    the Topology Manager's store shares the file, this part is written and synced with the
+    `durable` says whether what is handed in is written by itself. In a process of its own it must
+    be; where the Topology Manager's store shares the file, it is written and synced with the
     commit there, so that an admission costs one hand-over to the writer thread and one sync.
     """
 
@@ -83,9 +83,17 @@ class ProviderStore:
         return await self._database.read(self._load)
 
     async def prepare(
-        self, admission_id: AdmissionId, pod_uid: PodUid, before: bytes | None, after: bytes
+        self,
+        admission_id: AdmissionId,
+        pod_uid: PodUid,
+        before: bytes | None,
+        after: bytes,
+        *,
+        synced: bool = True,
     ) -> None:
         """Make `after` the payload and keep `before` until `settle`.
+
+        It is in the file when this returns, and (`synced`) on disk.
 
         Preparing the same admission again moves the payload on and keeps the first
         `before`, which is where an abort must lead.
@@ -106,7 +114,7 @@ class ProviderStore:
             )
 
         if self.durable:
-            await self._database.write(work, synced=True)
+            await self._database.write(work, synced=synced)
         else:
             self._database.defer(work)
 

@@ -4,7 +4,7 @@ The record names the pods that are admitted; the books of each provider hold its
 the phases of `provider.phases`. One admission, over all providers:
 
     reserved     every provider has taken its part, tentatively
-    prepared     every provider has it on disk, together with the way back
+    prepared     every provider has it in its file, together with the way back
     committed    the record names the pod, on disk: nothing else decides whether it is admitted
     released     the record names it no more, on disk; then each provider frees its part
 
@@ -21,6 +21,7 @@ time, before anything else is decided. What becomes of the provider's part of a 
     final                as it can be taken back               released; record lost: a stray
     not there            as it can be taken back               -
 
+A file that is not synced can end earlier after a loss of power; then parts are not there.
 What can be taken back is what is free and exists; what cannot be, the record loses as well, with
 a problem that names it. A stray is held until an agent has named or released it.
 

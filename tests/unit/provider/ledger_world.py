@@ -158,7 +158,10 @@ async def ledger_in(
     database = Database.open(directory, "list", report=print)
     try:
         store = ProviderStore(database, engine.name, durable=True)
-        yield await open_ledger(engine, store, cleanup or EagerCleanup(engine)), database
+        yield (
+            await open_ledger(engine, store, cleanup or EagerCleanup(engine), recorded=True),
+            database,
+        )
     finally:
         await database.close()
 

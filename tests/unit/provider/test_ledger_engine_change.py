@@ -36,7 +36,7 @@ async def store(tmp_path: Path) -> AsyncIterator[ProviderStore]:
 
 
 async def ledger_of(by: CpuEngine, store: ProviderStore) -> Ledger[CpuState]:
-    return await open_ledger(by, store, EagerCleanup(by))
+    return await open_ledger(by, store, EagerCleanup(by), recorded=True)
 
 
 async def prepare(ledger: Ledger[CpuState], one: Pod, admission_id: AdmissionId = ID) -> None:

@@ -12,7 +12,7 @@ from numalign.device.engine import DeviceEngine
 from numalign.device.ports import PluginError
 from numalign.device.state import DeviceState
 from numalign.errors import Unavailable
-from numalign.model.ids import AdmissionId
+from numalign.model.ids import AdmissionId, PodUid
 from numalign.provider.cleanup import EagerCleanup
 from numalign.provider.engine import Allocated
 from numalign.provider.ledger import Ledger
@@ -24,16 +24,37 @@ ONE, TWO = AdmissionId("1"), AdmissionId("2")
 ASKING = pod(container(gpu=1))
 
 
+class NotingStore(ProviderStore):
+    """Notes whether parts were synced."""
+
+    synced: list[bool]
+
+    async def prepare(
+        self,
+        admission_id: AdmissionId,
+        pod_uid: PodUid,
+        before: bytes | None,
+        after: bytes,
+        *,
+        synced: bool = True,
+    ) -> None:
+        self.synced.append(synced)
+        await super().prepare(admission_id, pod_uid, before, after, synced=synced)
+
+
 class World:
     """A device provider's books over a real store, and its plugins."""
 
     def __init__(self, database: Database) -> None:
         self.plugins = Plugins()
         self.engine: DeviceEngine = engine(device("a", 0), plugins=self.plugins, strategies=SAFE)
-        self.store = ProviderStore(database, "device", durable=True)
+        self.store = NotingStore(database, "device", durable=True)
+        self.store.synced = []
 
-    async def open(self) -> Ledger[DeviceState]:
-        return await open_ledger(self.engine, self.store, EagerCleanup(self.engine))
+    async def open(self, *, recorded: bool = True) -> Ledger[DeviceState]:
+        return await open_ledger(
+            self.engine, self.store, EagerCleanup(self.engine), recorded=recorded
+        )
 
     async def allocate(
         self, ledger: Ledger[DeviceState], *, seal_later: bool = True
@@ -129,3 +150,25 @@ async def test_only_an_open_admission_can_be_sealed(world: World, admission: Adm
         await ledger.seal(admission, ASKING)
 
     assert world.plugins.told == []
+
+
+@pytest.mark.parametrize(
+    ("effects", "recorded", "synced"),
+    [
+        pytest.param(False, True, False, id="the-record-gives-it-back"),
+        pytest.param(False, False, True, id="the-record-is-not-believed"),
+        pytest.param(True, True, True, id="a-plugin-was-told"),
+    ],
+)
+@pytest.mark.parametrize("seal_later", [True, False], ids=["sealed-later", "sealed-at-once"])
+async def test_synced_is_what_the_record_cannot_give_back(
+    world: World, effects: bool, recorded: bool, synced: bool, seal_later: bool
+) -> None:
+    world.plugins.has_effects = effects
+    ledger = await world.open(recorded=recorded)
+
+    outcome = await world.allocate(ledger, seal_later=seal_later)
+    if outcome.unsealed:
+        await ledger.seal(ONE, ASKING)
+
+    assert world.store.synced == [synced]

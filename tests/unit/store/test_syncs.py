@@ -18,7 +18,7 @@ from numalign.store.admission_store import AdmissionRow, AdmissionStore
 from numalign.store.database import Database
 from numalign.store.provider_store import ProviderStore
 
-async def main(directory, shared, admissions):
+async def main(directory, shared, synced, admissions):
     names = ["cpu", "memory", "device"]
     if shared:
         one = Database.open(directory, "node", report=print)
@@ -34,14 +34,20 @@ async def main(directory, shared, admissions):
     os.path.exists("/begin-admissions")
     for i in range(1, admissions + 1):
         await asyncio.gather(
-            *(p.prepare(str(i), str(i), b"x" * 2000, b"y" * 2000) for p in providers)
+            *(
+                p.prepare(str(i), str(i), b"x" * 2000, b"y" * 2000, synced=synced)
+                for p in providers
+            )
         )
         row = AdmissionRow(pod_uid=str(i), admission_id=str(i), owner="", pod=b"p", record=b"{}")
         await store.commit(row)
         await asyncio.gather(*(p.settle(str(i), restore=False) for p in providers))
     os.path.exists("/end-admissions")
 
-asyncio.run(main(pathlib.Path(sys.argv[1]), sys.argv[2] == "shared", int(sys.argv[3])))
+layout = sys.argv[2]
+asyncio.run(
+    main(pathlib.Path(sys.argv[1]), layout == "shared", layout != "recorded", int(sys.argv[3]))
+)
 os._exit(0)
 """
 
@@ -49,7 +55,11 @@ os._exit(0)
 @pytest.mark.skipif(STRACE is None, reason="strace is not installed")
 @pytest.mark.parametrize(
     ("layout", "per_admission"),
-    [pytest.param("shared", 1, id="one-file"), pytest.param("apart", 4, id="a-file-each")],
+    [
+        pytest.param("shared", 1, id="one-file"),
+        pytest.param("apart", 4, id="a-file-each"),
+        pytest.param("recorded", 1, id="a-file-each-what-the-record-has"),
+    ],
 )
 def test_syncs_per_admission(tmp_path: Path, layout: str, per_admission: int) -> None:
     admissions = 20
