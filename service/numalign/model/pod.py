@@ -46,6 +46,10 @@ class Pod:
 
     `claimed_resources` holds the (container name, resource name) pairs that a DRA claim
     backs (`status.extendedResourceClaimStatus.requestMappings`).
+
+    The last two fields are no part of the value. Every step for a container asks for it by name and
+    for the pod's QoS class, so a pod of thousands would be gone through as often again; what was
+    found is kept here as long as the pod.
     """
 
     uid: PodUid
@@ -57,6 +61,12 @@ class Pod:
     overhead: Mapping[str, Quantity] = field(default_factory=dict)
     status_qos_class: str = ""
     claimed_resources: frozenset[tuple[str, str]] = frozenset()
+    by_name: dict[str, Container] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    computed_qos: dict[bool, str] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     def all_containers(self) -> tuple[Container, ...]:
         """Init containers, then app containers, in the order they are decided (TM-39)."""
@@ -64,7 +74,8 @@ class Pod:
 
     def container(self, name: str) -> Container:
         """The init or app container called `name`; KeyError if there is none."""
-        for container in self.all_containers():
-            if container.name == name:
-                return container
-        raise KeyError(name)
+        if not self.by_name:
+            # Backwards, so that the first of two with the same name is the one that is found.
+            for container in reversed(self.all_containers()):
+                self.by_name[container.name] = container
+        return self.by_name[name]

@@ -42,6 +42,13 @@ def compute_qos_class(pod: Pod, gates: FeatureGates) -> QosClass:
 
     With the PodLevelResources gate on, a pod-level section decides alone, even an empty one.
     """
+    known = pod.computed_qos.get(gates.pod_level_resources)
+    if known is None:
+        known = pod.computed_qos[gates.pod_level_resources] = _computed(pod, gates)
+    return QosClass(known)
+
+
+def _computed(pod: Pod, gates: FeatureGates) -> QosClass:
     if gates.pod_level_resources and pod.resources is not None:
         requests = _positive((pod.resources.requests,))
         limits = _positive((pod.resources.limits,))

@@ -157,7 +157,9 @@ class HintProviderServicer(hp_grpc.HintProviderServicer, Generic[S]):
         return hp.AllocateResponse(
             instance_id=self._instance_id,
             failure=failure_to_message(outcome.failure),
-            allocations=self._holdings(outcome.state, pod.uid),
+            allocations=()
+            if request.allocations_when_last and not request.last
+            else self._holdings(outcome.state, pod.uid),
             plugin_calls=[call_to_message(call) for call in outcome.plugin_calls],
             unsealed=outcome.unsealed,
         )

@@ -114,6 +114,8 @@ class Fanout:
             dry_run=self._dry_run,
             seal_later=not self._one_by_one,
             group=self._group,
+            # Only a kubelet's leftovers are told of a pod that was not admitted in the end.
+            allocations_when_last=not self._one_by_one,
         )
         return await self._allocate(
             container.name, last, lambda h: h.stub.Allocate(request, timeout=h.timeout)

@@ -342,6 +342,7 @@ class AllocateRequest(_message.Message):
     DRY_RUN_FIELD_NUMBER: _builtins.int
     SEAL_LATER_FIELD_NUMBER: _builtins.int
     GROUP_FIELD_NUMBER: _builtins.int
+    ALLOCATIONS_WHEN_LAST_FIELD_NUMBER: _builtins.int
     admission_id: _builtins.str
     """The admission that this belongs to."""
     pod: _builtins.bytes
@@ -358,6 +359,10 @@ class AllocateRequest(_message.Message):
     """
     group: _builtins.bool
     """More pods may follow under this id: with last, nothing is made durable before Prepare."""
+    allocations_when_last: _builtins.bool
+    """What the pod holds is read from the answer to the last allocation of it alone. A provider may
+    leave it out of the others, so that a pod of many containers does not have it told each time.
+    """
     @_builtins.property
     def affinity(self) -> _types_pb2.Hint:
         """The affinity that the merge chose for the container."""
@@ -373,10 +378,11 @@ class AllocateRequest(_message.Message):
         dry_run: _builtins.bool = ...,
         seal_later: _builtins.bool = ...,
         group: _builtins.bool = ...,
+        allocations_when_last: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["admission_id", b"admission_id", "affinity", b"affinity", "container", b"container", "dry_run", b"dry_run", "group", b"group", "last", b"last", "pod", b"pod", "seal_later", b"seal_later"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["admission_id", b"admission_id", "affinity", b"affinity", "allocations_when_last", b"allocations_when_last", "container", b"container", "dry_run", b"dry_run", "group", b"group", "last", b"last", "pod", b"pod", "seal_later", b"seal_later"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

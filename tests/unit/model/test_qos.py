@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -64,6 +65,15 @@ def test_without_the_gate_the_pod_level_does_not_count() -> None:
     pod = _pod(_FULL, resources=Resources())
 
     assert compute_qos_class(pod, FeatureGates(pod_level_resources=False)) is QosClass.GUARANTEED
+    assert compute_qos_class(pod, _GATES) is QosClass.BEST_EFFORT
+    assert compute_qos_class(pod, FeatureGates(pod_level_resources=False)) is QosClass.GUARANTEED
+
+
+def test_a_changed_pod_is_another_one() -> None:
+    pod = _pod(_FULL)
+    assert compute_qos_class(pod, _GATES) is QosClass.GUARANTEED
+    assert compute_qos_class(replace(pod, containers=()), _GATES) is QosClass.BEST_EFFORT
+    assert pod == _pod(_FULL)
 
 
 def test_the_status_comes_first() -> None:

@@ -56,7 +56,9 @@ class Served:
         server.add([Registration(hp_grpc.add_HintProviderServicer_to_server, servicer)])
         self.stub: hp_grpc.HintProviderAsyncStub = hp_grpc.HintProviderStub(LocalChannel(server))
 
-    async def allocate(self, *, last: bool = True, dry_run: bool = False) -> hp.AllocateResponse:
+    async def allocate(
+        self, *, last: bool = True, dry_run: bool = False, allocations_when_last: bool = False
+    ) -> hp.AllocateResponse:
         return await self.stub.Allocate(
             hp.AllocateRequest(
                 admission_id="1",
@@ -65,6 +67,7 @@ class Served:
                 affinity=hint_to_message(HINT),
                 last=last,
                 dry_run=dry_run,
+                allocations_when_last=allocations_when_last,
             )
         )
 
@@ -103,6 +106,21 @@ async def test_an_allocation_says_what_containers_hold(served: Served) -> None:
     assert await served.holders() == ["a"]
     await served.stub.Abort(hp.AbortRequest(admission_id="1", leftovers=hp.LEFTOVERS_DROP))
     assert await served.holders() == []
+
+
+@pytest.mark.parametrize(
+    ("last", "when_last", "told"),
+    [
+        pytest.param(False, False, ["c"], id="always"),
+        pytest.param(False, True, [], id="more-follow"),
+        pytest.param(True, True, ["c"], id="the-last"),
+    ],
+)
+async def test_what_the_pod_holds_is_told_as_often_as_it_is_read(
+    served: Served, last: bool, when_last: bool, told: list[str]
+) -> None:
+    answer = await served.allocate(last=last, allocations_when_last=when_last)
+    assert [a.container for a in answer.allocations] == told
 
 
 async def test_leftovers_can_be_kept(served: Served) -> None:

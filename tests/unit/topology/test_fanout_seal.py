@@ -95,6 +95,7 @@ async def test_sealed_after_the_last_allocation_of_all() -> None:
     assert made.allocations(POD, {})[1].cpus == "sealed"
     assert [call.call for call in made.plugin_calls] == ["Allocate"]
     assert all(request.seal_later for request in device.asked)
+    assert all(request.allocations_when_last for request in device.asked)
 
 
 async def test_nothing_is_sealed_where_somebody_refuses() -> None:
@@ -121,6 +122,11 @@ async def test_nothing_is_left_to_seal(settings: dict[str, bool]) -> None:
     assert await allocate(fanout(device, **settings)) is None
     assert calls == ["allocate device a", "allocate device b"]
     assert [request.seal_later for request in device.asked] == [
+        "dry_run" in settings,
+        "dry_run" in settings,
+    ]
+    # One by one a pod that is refused half-way keeps what it was given, and that is told.
+    assert [request.allocations_when_last for request in device.asked] == [
         "dry_run" in settings,
         "dry_run" in settings,
     ]
