@@ -22,7 +22,7 @@ from tests.conformance.user_cases import (
 
 from numalign.v1 import types_pb2 as pb
 
-TESTED = {"uc-05", "uc-33", "uc-38"}
+TESTED = {"uc-05", "uc-25", "uc-33", "uc-38"}
 
 
 @pytest.fixture
@@ -123,3 +123,24 @@ async def test_uc_05_an_app_takes_what_its_init_container_had(
     assert third.verdict == c
     if reuse:
         assert third.allocations[0].cpus == "7"
+
+
+@pytest.mark.parametrize(
+    ("few", "given"),
+    [
+        pytest.param(False, "3,5,11-13", id="as-a-kubelet"),
+        pytest.param(True, "5,7,12-13,15", id="one-cache"),
+    ],
+)
+async def test_uc_25_whole_cores_of_one_cache(few: bool, given: str, directory: Path) -> None:
+    node = numa_node(0, [[n, n + 8] for n in range(8)])
+    for core in node["cores"]:
+        core["uncore_cache_id"] = core["id"] // 4
+    options = {"prefer-align-cpus-by-uncorecache": "true"}
+    # Of the first cache 3 and 11 are free, of the second 5, 7 and 12 to 15.
+    machine = node_of([node], reserved="0-2,4,6,8-10", options=options)
+    placement = {"fewUncoreCaches": few}
+    async with agent_of("uc-25", machine, directory, placement=placement) as agent:
+        decision = await agent.admit(pod("p", cpu="5"))
+
+    assert decision.allocations[0].cpus == given

@@ -13,7 +13,7 @@ PLACEMENT = "numalign.placement"
 """The path of the section."""
 
 
-_KEYS = ("numaAllocationStrategy", "keepSharedCpus", "reuseInitCpus")
+_KEYS = ("numaAllocationStrategy", "keepSharedCpus", "reuseInitCpus", "fewUncoreCaches")
 
 
 def read_placement(section: Section) -> Placement:
@@ -27,6 +27,7 @@ def read_placement(section: Section) -> Placement:
         cpu=CpuSwitches(
             keep_shared=section.boolean("keepSharedCpus", default.cpu.keep_shared),
             reuse_init=section.boolean("reuseInitCpus", default.cpu.reuse_init),
+            few_caches=section.boolean("fewUncoreCaches", default.cpu.few_caches),
         ),
     )
 
@@ -37,6 +38,7 @@ def placement_document(placement: Placement) -> dict[str, object]:
         "numaAllocationStrategy": placement.numa_allocation_strategy.value,
         "keepSharedCpus": placement.cpu.keep_shared,
         "reuseInitCpus": placement.cpu.reuse_init,
+        "fewUncoreCaches": placement.cpu.few_caches,
     }
 
 
@@ -56,6 +58,10 @@ def without_effect(settings: Settings) -> tuple[str, ...]:
         "keepSharedCpus": (
             "without cpuManagerPolicy static and its option strict-cpu-reservation",
             _has_cpu_option(settings, "strict-cpu-reservation"),
+        ),
+        "fewUncoreCaches": (
+            "without cpuManagerPolicy static and its option prefer-align-cpus-by-uncorecache",
+            _has_cpu_option(settings, "prefer-align-cpus-by-uncorecache"),
         ),
         "reuseInitCpus": ("without cpuManagerPolicy static", settings.cpu.policy == "static"),
     }

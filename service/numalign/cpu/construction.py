@@ -10,6 +10,7 @@ from numalign.cpu.options import OptionError, check_options, parse_options
 from numalign.cpu.reserved import ReservationError, reserve, reserved_count
 from numalign.cpu.sizes import Sizes
 from numalign.cpu.static_setup import StaticSetup, near_cpus
+from numalign.cpu.take_few_caches import FewCaches
 from numalign.cpu.topology import CpuTopology, TopologyError, discover
 from numalign.errors import ConfigError, StartError
 from numalign.model.cpu_set import CpuSet, CpuSetSyntaxError
@@ -76,6 +77,9 @@ def static_setup(
         check_options(options, topology, topology_policy)
         take = sizes(topology, options)
         reservation = reserve(listed, count, topology, take)
+        if switches.few_caches and options.prefer_align_cpus_by_uncorecache:
+            # What is reserved stays the kubelet's choice.
+            take = FewCaches(topology, whole_cores=options.full_pcpus_only)
     except (OptionError, ReservationError) as error:
         raise StartError(
             STAGE,

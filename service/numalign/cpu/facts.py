@@ -106,6 +106,8 @@ def _exclusive_notes(setup: StaticSetup, state: CpuState, pod: Pod, count: int) 
             "prefer-align-cpus-by-uncorecache: one cache has "
             f"{setup.topology.cpus_per_uncore} CPUs; best effort, never a reason to reject"
         )
+        if setup.switches.few_caches:
+            notes.append("fewUncoreCaches: whole cores of as few caches as possible")
     if options.distribute_cpus_across_numa:
         notes.append("distribute-cpus-across-numa: spread evenly over the chosen NUMA nodes")
     if options.align_by_socket:

@@ -71,11 +71,13 @@ class CpuSwitches:
     """What the static CPU policy does beyond the kubelet's.
 
     `keep_shared`: a pod is refused whose exclusive CPUs would leave none shared. `reuse_init`:
-    a container takes what init containers of its pod have left before other CPUs.
+    a container takes what init containers of its pod have left before other CPUs. `few_caches`:
+    with `prefer-align-cpus-by-uncorecache`, whole cores of as few caches as possible.
     """
 
     keep_shared: bool = False
     reuse_init: bool = False
+    few_caches: bool = False
 
 
 KUBELET_CPUS = CpuSwitches()

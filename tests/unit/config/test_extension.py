@@ -54,7 +54,7 @@ Read = Callable[[str], Settings]
 WHOLE = """
 topologyManagerPolicy: restricted
 cpuManagerPolicy: static
-cpuManagerPolicyOptions: {strict-cpu-reservation: "true"}
+cpuManagerPolicyOptions: {strict-cpu-reservation: "true", prefer-align-cpus-by-uncorecache: "1"}
 numalign:
   compatibility: kubelet
   validation: managers
@@ -83,7 +83,7 @@ numalign:
   dra: {enabled: true, pluginsRegistry: /pr, callTimeout: 9s, retryAfter: 3s,
         numaHints: true}
   placement: {numaAllocationStrategy: least-allocated, keepSharedCpus: true,
-              reuseInitCpus: true}
+              reuseInitCpus: true, fewUncoreCaches: true}
   nodeAllocatableReservation: {cpu: 1, hugepages-2Mi: 4Mi}
   providers:
   - {name: licences, endpoint: /run/c.sock, timeout: 200ms, failurePolicy: Ignore}
@@ -175,7 +175,7 @@ def test_whole_section(settings: Read) -> None:
     )
     assert read.placement == Placement(
         numa_allocation_strategy=NumaAllocationStrategy.LEAST_ALLOCATED,
-        cpu=CpuSwitches(keep_shared=True, reuse_init=True),
+        cpu=CpuSwitches(keep_shared=True, reuse_init=True, few_caches=True),
     )
     assert read.services == tuple(Service)
     assert read.cpu.reserved_milli_cpu == 1000

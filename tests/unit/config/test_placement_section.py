@@ -16,13 +16,14 @@ Read = Callable[[str], Settings]
 ALL_ON = """
 topologyManagerPolicy: restricted
 cpuManagerPolicy: static
-cpuManagerPolicyOptions: {strict-cpu-reservation: "true"}
+cpuManagerPolicyOptions: {strict-cpu-reservation: "true", prefer-align-cpus-by-uncorecache: "true"}
 reservedSystemCPUs: "0"
 numalign:
   placement:
     numaAllocationStrategy: most-allocated
     keepSharedCpus: true
     reuseInitCpus: true
+    fewUncoreCaches: true
 """
 
 
@@ -38,12 +39,13 @@ def test_everything_on(settings: Read) -> None:
 
     assert read.placement == Placement(
         numa_allocation_strategy=NumaAllocationStrategy.MOST_ALLOCATED,
-        cpu=CpuSwitches(keep_shared=True, reuse_init=True),
+        cpu=CpuSwitches(keep_shared=True, reuse_init=True, few_caches=True),
     )
     assert switches_on(read.placement) == (
         "numalign.placement.numaAllocationStrategy: most-allocated",
         "numalign.placement.keepSharedCpus: true",
         "numalign.placement.reuseInitCpus: true",
+        "numalign.placement.fewUncoreCaches: true",
     )
     assert read.warnings == ()
 
@@ -85,6 +87,12 @@ def test_mistakes(settings: Read, section: str, problem: str) -> None:
             "{reuseInitCpus: true}",
             "numalign.placement.reuseInitCpus: has no effect without cpuManagerPolicy static",
             id="reuse",
+        ),
+        pytest.param(
+            "{fewUncoreCaches: true}",
+            "numalign.placement.fewUncoreCaches: has no effect without cpuManagerPolicy static "
+            "and its option prefer-align-cpus-by-uncorecache",
+            id="caches",
         ),
         pytest.param("{keepSharedCpus: false}", None, id="shared-off"),
         pytest.param(
