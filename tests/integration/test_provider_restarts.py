@@ -10,6 +10,7 @@ import pytest
 from grpc import StatusCode, aio
 from tests.integration.node_document import pod
 from tests.integration.one_node import PROVIDERS, OneNode, opened
+from tests.waiting import LONG, answered
 
 from numalign.config.settings import Service
 from numalign.v1 import admission_pb2 as ad
@@ -47,17 +48,36 @@ async def test_restart_inside_an_admission(tmp_path: Path, service: Service, met
         assert await node.faults() == []
 
 
+@pytest.mark.parametrize("when", ["behind-the-answer", "as-the-commit-arrives"])
 @pytest.mark.parametrize("service", PROVIDERS)
-async def test_restart_before_it_hears_of_the_commit(tmp_path: Path, service: Service) -> None:
+async def test_restart_before_it_hears_of_the_commit(
+    tmp_path: Path, service: Service, when: str
+) -> None:
     async with opened(tmp_path) as node:
-        answer = await node.admission.Admit(ad.AdmitRequest(pod=pod("a")))
+        restarted = asyncio.Event()
+
+        async def restart() -> None:
+            await node.restart_provider(service)
+            restarted.set()
+
         # Its part is prepared on disk, and the outcome stands back behind the answer.
-        await node.restart_provider(service)
-        await asyncio.sleep(0.05)
-        probe = ad.AdmitRequest(pod=pod("probe", gpus=0), dry_run=True)
-        with pytest.raises(aio.AioRpcError):
-            await node.admission.Admit(probe)
-        await node.admission.Admit(probe)
+        if when == "as-the-commit-arrives":
+            before(node, service, "commit", restart)
+        answer = await node.admission.Admit(ad.AdmitRequest(pod=pod("a")))
+        if when == "behind-the-answer":
+            await restart()
+        await asyncio.wait_for(restarted.wait(), LONG)
+
+        tries = []
+
+        async def probe() -> ad.AdmitResponse:
+            tries.append(service)
+            request = ad.AdmitRequest(pod=pod("probe", gpus=0), dry_run=True)
+            return await node.admission.Admit(request)
+
+        await answered(probe, StatusCode.UNAVAILABLE)
+        # A call notices the restart and ends without a decision, unless it was noticed before.
+        assert len(tries) <= 2
         (record,) = (await node.listing()).admissions
         assert list(record.allocations) == list(answer.allocations)
         assert await node.faults() == []
