@@ -23,6 +23,12 @@ class Echo:
 
     def __init__(self) -> None:
         self.cancelled = asyncio.Event()
+        self.sleeping = 0
+        """How many calls sleep that their callers have to end."""
+        self.slept = 0
+        """How many did so far."""
+        self.go = asyncio.Event()
+        """What calls wait for that are to be held."""
         self.seen: dict[str, Any] = {}
 
     async def Unary(self, request: bytes, context: Context) -> bytes:  # noqa: N802
@@ -58,11 +64,17 @@ class Echo:
                 context.set_code(grpc.StatusCode.NOT_FOUND)
                 context.set_details("set")
             case b"sleep":
+                self.sleeping += 1
+                self.slept += 1
                 try:
-                    await asyncio.sleep(30)
+                    await asyncio.sleep(120)
                 except asyncio.CancelledError:
                     self.cancelled.set()
                     raise
+                finally:
+                    self.sleeping -= 1
+            case b"held":
+                await self.go.wait()
             case b"short":
                 await asyncio.sleep(0.2)
         return request

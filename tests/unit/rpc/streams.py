@@ -24,9 +24,9 @@ async def opened(channel: aio.Channel, stub: EchoStub) -> CallStream:
     """The stream of the channel once it is open: the call that has it opened goes by itself."""
     stream = stream_of(channel)
     stream.want(True)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not stream.is_open:
-            await stub.Unary(b"hello", timeout=20)
+            await stub.Unary(b"hello", timeout=60)
             await asyncio.sleep(0.005)
     return stream
 

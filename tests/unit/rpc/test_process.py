@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from grpc import StatusCode, aio
 from tests.unit.rpc.echo import Echo, EchoStub, registration
+from tests.waiting import LONG, until
 
 from numalign.config.settings import SocketSettings
 from numalign.errors import StartError
@@ -67,7 +67,7 @@ class Child:
     async def line_with(self, text: str) -> str:
         assert self.process.stdout is not None
         while True:
-            line = (await asyncio.wait_for(self.process.stdout.readline(), 20)).decode()
+            line = (await asyncio.wait_for(self.process.stdout.readline(), LONG)).decode()
             assert line, f"the process ended without {text!r}"
             if text in line:
                 return line
@@ -87,7 +87,7 @@ async def child(request: pytest.FixtureRequest, run_directory: Path) -> AsyncIte
         "-c",
         SCRIPT,
         str(path),
-        str(getattr(request, "param", 10)),
+        str(getattr(request, "param", 60)),
         cwd=ROOT,
         stdout=asyncio.subprocess.PIPE,
     )
@@ -99,30 +99,28 @@ async def child(request: pytest.FixtureRequest, run_directory: Path) -> AsyncIte
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda n: n.name)
 async def test_a_signal_stops_in_order(child: Child, number: signal.Signals) -> None:
-    call = asyncio.ensure_future(child.stub.Unary(b"short"))
-    await asyncio.sleep(0.1)
+    call = child.stub.Stream(b"short")
+    assert await call.read() == b"first"
     child.process.send_signal(number)
 
-    assert await call == b"short"
+    assert await call.read() == b"short"
     await child.line_with("stopping")
     await child.line_with("ended")
-    assert await asyncio.wait_for(child.process.wait(), 10) == 0
+    assert await asyncio.wait_for(child.process.wait(), LONG) == 0
     assert not child.path.exists()
 
 
-@pytest.mark.parametrize("child", [60], indirect=True)
+@pytest.mark.parametrize("child", [600], indirect=True)
 async def test_a_second_signal_stops_at_once(child: Child) -> None:
-    call = child.stub.Unary(b"sleep")
-    await asyncio.sleep(0.2)
-    started = time.monotonic()
+    call = child.stub.Stream(b"sleep")
+    assert await call.read() == b"first"
     child.process.terminate()
     await child.line_with("stopping")
     child.process.terminate()
 
-    assert await asyncio.wait_for(child.process.wait(), 20) == 0
-    assert time.monotonic() - started < 15
+    assert await asyncio.wait_for(child.process.wait(), LONG) == 0
     with pytest.raises((aio.AioRpcError, asyncio.CancelledError)):
-        await call
+        await call.read()
 
 
 async def test_hang_up_reloads_and_bad_reloads_are_survived(child: Child) -> None:
@@ -152,16 +150,17 @@ async def test_when_one_server_cannot_start_none_is_left(run_directory: Path) ->
 
 
 async def test_a_call_that_outlives_the_grace_period(run_directory: Path) -> None:
-    server = ServiceServer([registration(Echo())], run_directory / "s", SocketSettings())
+    echo = Echo()
+    server = ServiceServer([registration(echo)], run_directory / "s", SocketSettings())
     serving = asyncio.Event()
     process = ServiceProcess([server], grace=0.1, on_serving=serving.set)
     running = asyncio.create_task(process.run())
     await serving.wait()
     async with open_channel(run_directory / "s") as channel:
         call = EchoStub(channel).Unary(b"sleep")
-        await asyncio.sleep(0.1)
+        await until(lambda: echo.sleeping)
         process.stop()
-        await asyncio.wait_for(running, 10)
+        await asyncio.wait_for(running, LONG)
         with pytest.raises((aio.AioRpcError, asyncio.CancelledError)) as caught:
             await call
         if isinstance(caught.value, aio.AioRpcError):

@@ -58,7 +58,7 @@ def channel(port: int, trusted: Authority, own: tuple[Path, Path] | None) -> aio
 async def outcome(opened: aio.Channel) -> StatusCode:
     async with opened as channel:
         try:
-            await EchoStub(channel).Unary(b"x", timeout=5)
+            await EchoStub(channel).Unary(b"x", timeout=60)
         except aio.AioRpcError as error:
             return error.code()
     return StatusCode.OK
@@ -81,7 +81,7 @@ async def test_nobody_else_is(authority: Authority, stranger: Authority) -> None
 async def test_a_connection_that_never_speaks_is_closed(authority: Authority) -> None:
     async with serving(authority.files("server"), handshake_timeout=0.3) as port:
         client = RawClient(*await asyncio.open_connection("127.0.0.1", port))
-        assert await client.closed(5)
+        assert await client.closed(60)
         await client.close()
 
 

@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 from grpc import StatusCode, aio
 from tests.unit.rpc.echo import Echo, EchoStub, registration
+from tests.unit.rpc.lateness import at_its_deadline
 from tests.unit.rpc.streams import opened, stream_of, streaming_channel
+from tests.waiting import until
 
 from numalign.config.settings import SocketSettings
 from numalign.rpc.channel import MESSAGE_BYTES
 from numalign.rpc.server import ServiceServer
 
-SLACK = 20.0
+SLACK = 60.0
 
 
 class Counting(Echo):
@@ -118,14 +120,19 @@ async def test_a_call_that_is_given_up_leaves_the_others_alone(
         other = stub.Unary(b"short")
         if how == "cancelled":
             call = asyncio.ensure_future(_awaited(stub.Unary(b"sleep")))
-            await asyncio.sleep(0.05)
+            await until(lambda: echo.sleeping)
             call.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await call
         else:
-            with pytest.raises(aio.AioRpcError) as failed:
-                await stub.Unary(b"sleep", timeout=0.05)
-            assert failed.value.code() is StatusCode.DEADLINE_EXCEEDED
+
+            async def late(seconds: float) -> aio.AioRpcError:
+                with pytest.raises(aio.AioRpcError) as failed:
+                    await stub.Unary(b"sleep", timeout=seconds)
+                return failed.value
+
+            error = await at_its_deadline(echo, late)
+            assert error.code() is StatusCode.DEADLINE_EXCEEDED
         await asyncio.wait_for(echo.cancelled.wait(), SLACK)
         assert await asyncio.wait_for(_awaited(other), SLACK) == b"short"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,7 +20,7 @@ from numalign.rpc.channel import MESSAGE_BYTES, socket_target
 from numalign.rpc.server import ServiceServer
 from numalign.v1 import call_stream_pb2 as cs
 
-SLACK = 20.0
+SLACK = 60.0
 
 
 class Raw:
@@ -68,10 +69,13 @@ async def carried(
 
 
 async def test_answers_come_as_they_are_ready(run_directory: Path) -> None:
-    async with carried(run_directory) as (raw, _):
-        await raw.send(1, b"short")
+    echo = Echo()
+    async with carried(run_directory, echo) as (raw, _):
+        await raw.send(1, b"held")
         await raw.send(2, b"at once")
-        assert [(await raw.next()).response for _ in range(2)] == [b"at once", b"short"]
+        assert (await raw.next()).response == b"at once"
+        echo.go.set()
+        assert (await raw.next()).response == b"held"
 
 
 async def test_a_call_that_is_given_up_ends_in_its_method(run_directory: Path) -> None:
@@ -176,8 +180,13 @@ async def test_a_stream_that_is_idle_stays_open(run_directory: Path) -> None:
         server._clock.expire()
         await asyncio.sleep(0.2)
         server._clock.expire()
-        await raw.send(1, b"still here")
-        assert (await raw.next()).response == b"still here"
+        # On a busy machine one call can take longer than this limit; the stream lives on.
+        for number in itertools.count(1):
+            await raw.send(number, b"still here")
+            answer = await raw.next()
+            if answer.failure.code != StatusCode.DEADLINE_EXCEEDED.value[0]:
+                break
+        assert answer.response == b"still here"
 
 
 async def test_stopping_ends_an_idle_stream_at_once(run_directory: Path) -> None:
