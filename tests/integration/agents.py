@@ -81,7 +81,7 @@ class Agent:
     async def release_all(self) -> None:
         """Release every pod, patiently."""
         for uid in tuple(self.pods):
-            await self.stub.Release(ad.ReleaseRequest(pod_uid=uid), timeout=10.0)
+            await self.stub.Release(ad.ReleaseRequest(pod_uid=uid), timeout=60.0)
             del self.pods[uid]
 
     async def settle(self) -> None:
@@ -230,7 +230,7 @@ class Agent:
         known = self.pods[uid]
         known.starting = known.started = True
         try:
-            await self.stub.AddContainer(request, timeout=self._timeout() if give_up else 10.0)
+            await self.stub.AddContainer(request, timeout=self._timeout() if give_up else 60.0)
         except aio.AioRpcError as error:
             if error.code() != StatusCode.NOT_FOUND:
                 raise
@@ -240,7 +240,7 @@ class Agent:
 
     def _timeout(self) -> float:
         # Some calls are given up somewhere in the middle.
-        return self.choose.uniform(0.001, 0.008) if self.choose.random() < 0.05 else 10.0
+        return self.choose.uniform(0.001, 0.008) if self.choose.random() < 0.05 else 60.0
 
 
 async def _until_broken(

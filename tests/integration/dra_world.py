@@ -218,12 +218,12 @@ class ClaimingAgent:
     claims: dr_grpc.DynamicResourcesAsyncStub
 
     async def admit(self, pod: Pod) -> None:
-        answer = await self.stub.Admit(ad.AdmitRequest(pod=pod), timeout=30)
+        answer = await self.stub.Admit(ad.AdmitRequest(pod=pod), timeout=60)
         assert answer.verdict == pb.VERDICT_ADMITTED, answer
 
     async def prepare(self, pod: Pod, *claims: cl.FetchedClaim) -> ad.PreparePodResponse:
         request = ad.PreparePodRequest(pod=pod, claims=claims)
-        return await self.stub.PreparePod(request, timeout=30)
+        return await self.stub.PreparePod(request, timeout=60)
 
     async def prepared(self, pod: Pod, *claims: cl.FetchedClaim) -> ad.PreparePodResponse:
         """Ask until it is done."""
@@ -241,22 +241,22 @@ class ClaimingAgent:
 
     async def container(self, pod_uid: str, name: str = "c") -> ad.PrepareContainerResponse:
         request = ad.PrepareContainerRequest(pod_uid=pod_uid, container_name=name)
-        return await self.stub.PrepareContainer(request, timeout=30)
+        return await self.stub.PrepareContainer(request, timeout=60)
 
     async def release(self, pod_uid: str) -> None:
-        await self.stub.Release(ad.ReleaseRequest(pod_uid=pod_uid), timeout=30)
+        await self.stub.Release(ad.ReleaseRequest(pod_uid=pod_uid), timeout=60)
 
     async def reconcile(self, *active: str) -> ad.ReconcileResponse:
-        listed = await self.stub.ListAdmissions(ad.ListAdmissionsRequest(), timeout=30)
+        listed = await self.stub.ListAdmissions(ad.ListAdmissionsRequest(), timeout=60)
         return await self.stub.Reconcile(
             ad.ReconcileRequest(
                 active_pod_uids=active, as_of_revision=listed.revision, sources_ready=True
             ),
-            timeout=30,
+            timeout=60,
         )
 
     async def kept(self) -> dr.ListClaimsResponse:
-        return await self.claims.ListClaims(dr.ListClaimsRequest(), timeout=30)
+        return await self.claims.ListClaims(dr.ListClaimsRequest(), timeout=60)
 
     async def up(self) -> None:
         """Wait until Admission and the DRA service answer."""
@@ -274,7 +274,7 @@ class ClaimingAgent:
     async def _answers(self) -> bool:
         probe = ad.AdmitRequest(pod=claiming_pod("probe"), dry_run=True)
         try:
-            await self.stub.Admit(probe, timeout=30)
+            await self.stub.Admit(probe, timeout=60)
             await self.kept()
         except aio.AioRpcError:
             return False
@@ -318,5 +318,5 @@ async def pod_resources(world: Place) -> list[prv1.PodResources]:
     """What the pod resources socket lists."""
     async with aio.insecure_channel(f"unix:{world.root}/run/pod-resources.sock") as channel:
         stub: Any = prv1_grpc.PodResourcesListerStub(channel)
-        listed = await stub.List(prv1.ListPodResourcesRequest(), timeout=30, wait_for_ready=True)
+        listed = await stub.List(prv1.ListPodResourcesRequest(), timeout=60, wait_for_ready=True)
         return list(listed.pod_resources)

@@ -79,7 +79,7 @@ class FakeKubelet:
         self._process = subprocess.Popen(
             [sys.executable, __file__, str(self.socket), str(self._file)]
         )
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not self.socket.exists():
             assert self._process.poll() is None
             assert time.monotonic() < deadline
@@ -89,7 +89,7 @@ class FakeKubelet:
         """End it, if it runs."""
         if self._process is not None:
             self._process.terminate()
-            self._process.wait(timeout=10)
+            self._process.wait(timeout=60)
             self._process = None
             self.socket.unlink(missing_ok=True)
 

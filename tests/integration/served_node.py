@@ -76,12 +76,12 @@ class ServedNode:
     def admit(self, pod: core_pb2.Pod) -> ad.AdmitResponse:
         """Have a pod admitted; asks again while services find each other."""
         channel, stub = self.admission()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         with channel:
             while True:
                 try:
                     response: ad.AdmitResponse = stub.Admit(
-                        ad.AdmitRequest(pod=pod), timeout=20, wait_for_ready=True
+                        ad.AdmitRequest(pod=pod), timeout=60, wait_for_ready=True
                     )
                 except grpc.RpcError as error:
                     unavailable = error.code() == grpc.StatusCode.UNAVAILABLE
@@ -95,10 +95,10 @@ class ServedNode:
         """The pod ended."""
         channel, stub = self.admission()
         with channel:
-            stub.Release(ad.ReleaseRequest(pod_uid=pod_uid), timeout=20)
+            stub.Release(ad.ReleaseRequest(pod_uid=pod_uid), timeout=60)
 
     def _wait_for(self, socket: Path) -> None:
-        deadline = time.monotonic() + 40
+        deadline = time.monotonic() + 60
         while not socket.exists():
             ended = [name for name, p in self._processes.items() if p.poll() is not None]
             if ended or time.monotonic() > deadline:

@@ -43,7 +43,7 @@ class Quota:
         self._process = subprocess.Popen(
             [sys.executable, str(_EXAMPLE), str(self.socket), str(_LIMIT)]
         )
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not self.socket.exists():
             assert self._process.poll() is None
             assert time.monotonic() < deadline
@@ -56,7 +56,7 @@ class Quota:
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         assert self._process is not None
         self._process.send_signal(number)
-        status = self._process.wait(20)
+        status = self._process.wait(60)
         self._process = None
         return status
 
@@ -169,7 +169,7 @@ async def test_it_hangs_dies_and_comes_back(
         dead = await _no_decision(one, pod("one"))
         nothing = await _held(one)
         quota.start()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while True:
             try:
                 answer = await _admit(one, pod("one"))

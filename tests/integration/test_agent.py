@@ -188,7 +188,7 @@ def health_of(on: AgentWorld) -> str:
     """What the agent's page says; its port is in the log."""
     line = next(line for line in log_of(on).splitlines() if "page served" in line)
     port = int(line.split('"port": ')[1].split(",")[0].rstrip("}"))
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=60) as answer:
         return str(answer.read().decode())
 
 

@@ -89,7 +89,7 @@ def test_cpus_and_memory_follow_the_devices_that_the_pod_has(
     channel, stub = node.admission()
     with channel:
         prepared = stub.PrepareContainer(
-            ad.PrepareContainerRequest(pod_uid="uid-p", container_name="c"), timeout=10
+            ad.PrepareContainerRequest(pod_uid="uid-p", container_name="c"), timeout=60
         )
     assert prepared.edits == pb.ContainerEdits()
     assert [list(d.ids) for d in prepared.allocation.devices] == [[gpu]]
@@ -182,10 +182,10 @@ def test_what_is_free_is_what_the_kubelet_has_left(node: ServedNode, kubelet: Fa
     node.start("all")
     channel, stub = node.admission()
     with channel:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while True:
             told = stub.GetNodeResources(
-                ad.GetNodeResourcesRequest(), timeout=10, wait_for_ready=True
+                ad.GetNodeResourcesRequest(), timeout=60, wait_for_ready=True
             ).resources
             if told.devices or time.monotonic() > deadline:
                 break
@@ -223,7 +223,7 @@ def test_numalign_can_follow_numalign(directory: Path) -> None:
 
 def until_admitted(node: ServedNode, which: Any) -> ad.AdmitResponse:
     """Ask as an agent does: again after a deferral."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while True:
         answer = node.admit(which)
         if answer.verdict != pb.VERDICT_DEFERRED or time.monotonic() > deadline:

@@ -54,12 +54,12 @@ async def carrying_world() -> AsyncIterator[World]:
     async with open_world(together=False, seed=1) as world:
         for uid in ("first", "second"):
             assert await admitted(world, uid)
-            await world.admission.Release(ad.ReleaseRequest(pod_uid=uid), timeout=10)
+            await world.admission.Release(ad.ReleaseRequest(pod_uid=uid), timeout=60)
         yield world
 
 
 async def admitted(world: World, uid: str) -> bool:
-    answer = await world.admission.Admit(ad.AdmitRequest(pod=pod(uid, gpus=1)), timeout=10)
+    answer = await world.admission.Admit(ad.AdmitRequest(pod=pod(uid, gpus=1)), timeout=60)
     return answer.verdict == pb.VERDICT_ADMITTED
 
 
@@ -74,7 +74,7 @@ async def still_sound(world: World) -> None:
     assert await world.judge() == []
     assert await world.decides() == []
     assert await admitted(world, "after")
-    await world.admission.Release(ad.ReleaseRequest(pod_uid="after"), timeout=10)
+    await world.admission.Release(ad.ReleaseRequest(pod_uid="after"), timeout=60)
 
 
 @processes
@@ -122,9 +122,9 @@ async def test_a_pod_as_long_as_they_come() -> None:
         long.metadata.annotations["note"] = "x" * 1_000_000
         for uid in ("long", "long-too"):
             long.metadata.uid = uid
-            answer = await world.admission.Admit(ad.AdmitRequest(pod=long), timeout=10)
+            answer = await world.admission.Admit(ad.AdmitRequest(pod=long), timeout=60)
             assert answer.verdict == pb.VERDICT_ADMITTED
-            await world.admission.Release(ad.ReleaseRequest(pod_uid=uid), timeout=10)
+            await world.admission.Release(ad.ReleaseRequest(pod_uid=uid), timeout=60)
         await still_sound(world)
 
 

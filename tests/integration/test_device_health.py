@@ -34,7 +34,7 @@ def world_fixture() -> Iterator[Place]:
 
 async def told(events: AsyncGenerator[AssignmentEvent], *expected: tuple[str, str]) -> None:
     """Wait until these devices of the pod are said to be not healthy, and no others."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         async for event in events:
             if isinstance(event, UnhealthyDevices):
                 assert {(d.pod_uid, d.container, d.resource) for d in event.devices} <= {HELD}

@@ -56,11 +56,11 @@ def node(tmp_path: Path) -> Iterator[Path]:
     )
     yield tmp_path / "run"
     process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
 
 
 def eventually(attempt: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while True:
         try:
             attempt()
@@ -95,13 +95,13 @@ def test_a_licence_pulls_the_cpus_to_its_node(node: Path, tmp_path: Path) -> Non
         )
 
     with AdmissionClient(node / "admission.sock") as numalign:
-        eventually(lambda: numalign.list_admissions(timeout=5))
+        eventually(lambda: numalign.list_admissions(timeout=60))
         with serve() as server:
             assert server.registrar is not None
             assert server.registrar.wait(30)
-            first = numalign.admit(pod("one", 2, 2), timeout=10)
-            second = numalign.admit(pod("two", 2, 2), timeout=10)
-            third = numalign.admit(pod("three", 1, 2), explain="summary", timeout=10)
+            first = numalign.admit(pod("one", 2, 2), timeout=60)
+            second = numalign.admit(pod("two", 2, 2), timeout=60)
+            third = numalign.admit(pod("three", 1, 2), explain="summary", timeout=60)
 
         assert [first.verdict, second.verdict] == [pb.VERDICT_ADMITTED] * 2
         held = {d.resource: list(d.ids) for d in second.allocations[0].devices}
@@ -113,13 +113,13 @@ def test_a_licence_pulls_the_cpus_to_its_node(node: Path, tmp_path: Path) -> Non
         assert LICENCE in third.explanation.summary
 
         with pytest.raises(ServiceUnavailable, match="licences"):
-            numalign.admit(pod("four", 0, 2), timeout=10)
+            numalign.admit(pod("four", 0, 2), timeout=60)
         with serve():
-            eventually(lambda: numalign.release("one", timeout=10))
-            eventually(lambda: numalign.admit(pod("three", 1, 2), timeout=10))
-            shared = numalign.admit(pod("shared", 1, 1, most_cpus=4), timeout=10)
-            resized = numalign.admit(pod("shared", 1, 3, most_cpus=4), resize=True, timeout=10)
-            listed = numalign.list_admissions(timeout=10)
+            eventually(lambda: numalign.release("one", timeout=60))
+            eventually(lambda: numalign.admit(pod("three", 1, 2), timeout=60))
+            shared = numalign.admit(pod("shared", 1, 1, most_cpus=4), timeout=60)
+            resized = numalign.admit(pod("shared", 1, 3, most_cpus=4), resize=True, timeout=60)
+            listed = numalign.list_admissions(timeout=60)
 
     by_pod = {record.pod_uid: record for record in listed.admissions}
     assert sorted(by_pod) == ["shared", "three", "two"]

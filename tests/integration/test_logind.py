@@ -61,13 +61,13 @@ async def _opened(directory: Path, daemon: Daemon, **kubelet: Any) -> AsyncItera
 
 
 async def _until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 - no event says it
             await asyncio.sleep(0.01)
 
 
 async def _until_refused(one: OneNode, uid: str, reason: str) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while await _reason(one, uid) != reason:  # noqa: ASYNC110 - no event says it
             await asyncio.sleep(0.01)
 

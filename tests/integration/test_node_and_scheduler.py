@@ -144,7 +144,7 @@ class World:
         (port,) = (line["port"] for line in lines if line["event"] == "metrics served")
 
         def get() -> tuple[int, str]:
-            connection = HTTPConnection("127.0.0.1", port, timeout=20)
+            connection = HTTPConnection("127.0.0.1", port, timeout=60)
             connection.request("GET", path)
             response = connection.getresponse()
             answer = response.status, response.read().decode()

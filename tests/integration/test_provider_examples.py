@@ -71,7 +71,7 @@ def test_both_examples_serve_beside_numalign(directory: Path) -> None:
             until_there(directory / "n" / "run" / "topology.sock")
         text = listed(shown, directory)
         with AdmissionClient(directory / "n" / "run" / "admission.sock") as numalign:
-            answer = numalign.admit(pod(4, 1), timeout=20)
+            answer = numalign.admit(pod(4, 1), timeout=60)
     finally:
         for process in reversed(processes):
             process.send_signal(signal.SIGTERM)

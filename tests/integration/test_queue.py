@@ -24,7 +24,7 @@ def admit(node: OneNode, uid: str, timeout: float | None = None) -> asyncio.Task
 
 
 async def until_waiting(node: OneNode, count: int) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while node.turnstile.waiting != count:  # noqa: ASYNC110 - no event says it
             await asyncio.sleep(0)
 

@@ -162,7 +162,7 @@ async def quiet(node: OneNode, history: History) -> None:
             if error.code() != StatusCode.NOT_FOUND:
                 raise
     revision = (await node.listing()).revision
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while history.seen < revision:  # noqa: ASYNC110 - no event says it
             await asyncio.sleep(0.001)
 

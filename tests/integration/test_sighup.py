@@ -25,7 +25,7 @@ from numalign.v1 import control_pb2_grpc as ct_grpc
 from numalign.v1 import topology_pb2 as tm
 from numalign.v1 import topology_pb2_grpc as tm_grpc
 
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 60.0
 
 
 @asynccontextmanager

@@ -87,7 +87,7 @@ async def node_in(directory: Path, **policy: str) -> AsyncIterator[OneNode]:
 async def admit(node: OneNode, uid: str, *wanted: int, init: tuple[int, ...] = ()) -> list[str]:
     """The dongles that a pod was given; asks again while it cannot be decided on."""
     request = ad.AdmitRequest(pod=pod(uid, *wanted, init=init))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             try:
                 answer = await node.admission.Admit(request)

@@ -30,7 +30,7 @@ from numalign.v1 import hint_provider_pb2_grpc as hp_grpc
 from numalign.v1 import types_pb2 as pb
 
 PROVIDERS = (Service.CPU, Service.MEMORY, Service.DEVICE)
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = 60.0
 AGENTS = 3
 
 
@@ -184,7 +184,9 @@ class World:
     async def hold_something(self) -> None:
         """See that every provider holds something for a pod, whatever the agents do."""
         request = ad.AdmitRequest(pod=pod("keeper", memory="1Mi"), owner="keeper")
-        while (await self.admission.Admit(request, timeout=5)).verdict != pb.VERDICT_ADMITTED:
+        while (
+            await self.admission.Admit(request, timeout=WAIT_SECONDS)
+        ).verdict != pb.VERDICT_ADMITTED:
             await self.load_until_admitted()
 
     def lose_state(self, process: str) -> None:
@@ -201,15 +203,19 @@ class World:
         """Everything that is wrong with the node now; it must be ready, and nobody calling."""
         for agent in self.agents:
             await agent.settle()
-        listing = await self.admission.ListAdmissions(ad.ListAdmissionsRequest(), timeout=5)
-        states = [await p.GetState(hp.GetStateRequest(), timeout=5) for p in self._providers]
+        listing = await self.admission.ListAdmissions(
+            ad.ListAdmissionsRequest(), timeout=WAIT_SECONDS
+        )
+        states = [
+            await p.GetState(hp.GetStateRequest(), timeout=WAIT_SECONDS) for p in self._providers
+        ]
         faults = faults_of(listing, states)
         faults += [line for process in self.processes for line in self._losses(process)]
         for agent in self.agents:
             faults += agent.check(listing)
         for service, channel in self._channels.items():
             health = health_pb2_grpc.HealthStub(channel)
-            answer = await health.Check(health_pb2.HealthCheckRequest(), timeout=5)
+            answer = await health.Check(health_pb2.HealthCheckRequest(), timeout=WAIT_SECONDS)
             if answer.status != health_pb2.HealthCheckResponse.SERVING:
                 faults.append(f"{service} is not serving: {answer}")
         return faults
@@ -217,12 +223,15 @@ class World:
     async def decides(self) -> list[str]:
         """Admit and release a pod for which there is always room: what is wrong with that."""
         answer = await self.admission.Admit(
-            ad.AdmitRequest(pod=pod("new", gpus=0, memory="1Mi"), owner="judge"), timeout=5
+            ad.AdmitRequest(pod=pod("new", gpus=0, memory="1Mi"), owner="judge"),
+            timeout=WAIT_SECONDS,
         )
         if answer.verdict != pb.VERDICT_ADMITTED:
-            listing = await self.admission.ListAdmissions(ad.ListAdmissionsRequest(), timeout=5)
+            listing = await self.admission.ListAdmissions(
+                ad.ListAdmissionsRequest(), timeout=WAIT_SECONDS
+            )
             return [f"a small pod is not admitted: {answer.message}; there is {listing}"]
-        await self.admission.Release(ad.ReleaseRequest(pod_uid="new"), timeout=5)
+        await self.admission.Release(ad.ReleaseRequest(pod_uid="new"), timeout=WAIT_SECONDS)
         return []
 
     def forgive_losses(self, process: str) -> int:
@@ -260,7 +269,7 @@ class World:
         deadline = time.monotonic() + WAIT_SECONDS
         while True:
             try:
-                await call(request, timeout=5, wait_for_ready=True)
+                await call(request, timeout=WAIT_SECONDS, wait_for_ready=True)
             except aio.AioRpcError as error:
                 if error.code() != StatusCode.UNAVAILABLE or time.monotonic() > deadline:
                     raise

@@ -24,7 +24,7 @@ async def page() -> AsyncIterator[WebPage]:
 
 
 def get(page: WebPage, path: str) -> tuple[int, str]:
-    connection = HTTPConnection("127.0.0.1", page.port, timeout=10)
+    connection = HTTPConnection("127.0.0.1", page.port, timeout=60)
     connection.request("GET", path)
     response = connection.getresponse()
     answer = response.status, response.read().decode()

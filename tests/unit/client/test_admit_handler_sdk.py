@@ -139,7 +139,7 @@ def test_calls_come_one_at_a_time_to_a_handler_with_threads(tmp_path: Path) -> N
         stub = AdmitHandlerStub(channel)
         answers: list[ah.JudgeResponse] = []
         calls = [
-            threading.Thread(target=lambda: answers.append(stub.Judge(_REQUEST, timeout=10)))
+            threading.Thread(target=lambda: answers.append(stub.Judge(_REQUEST, timeout=60)))
             for _ in range(4)
         ]
         for call in calls:
@@ -147,7 +147,7 @@ def test_calls_come_one_at_a_time_to_a_handler_with_threads(tmp_path: Path) -> N
         for call in calls:
             call.join()
         healthy = health_pb2_grpc.HealthStub(channel).Check(
-            health_pb2.HealthCheckRequest(service="numalign.v1.AdmitHandler"), timeout=10
+            health_pb2.HealthCheckRequest(service="numalign.v1.AdmitHandler"), timeout=60
         )
 
     assert [answer.reject.message for answer in answers] == ["uid-p"] * 4
@@ -162,7 +162,7 @@ def test_an_exception_is_no_judgement(tmp_path: Path) -> None:
         grpc.insecure_channel(f"unix:{tmp_path}/h.sock") as channel,
         pytest.raises(grpc.RpcError) as failed,
     ):
-        AdmitHandlerStub(channel).Judge(ah.JudgeRequest(pod=bad.SerializeToString()), timeout=10)
+        AdmitHandlerStub(channel).Judge(ah.JudgeRequest(pod=bad.SerializeToString()), timeout=60)
 
     assert failed_call(failed.value).code() is grpc.StatusCode.UNKNOWN
 
@@ -172,9 +172,9 @@ async def test_a_handler_with_asyncio(tmp_path: Path) -> None:
         AsyncAdmitHandlerServer(Patient(), tmp_path / "h.sock"),
         aio.insecure_channel(f"unix:{tmp_path}/h.sock") as channel,
     ):
-        answer = await AdmitHandlerStub(channel).Judge(_REQUEST, timeout=10)
+        answer = await AdmitHandlerStub(channel).Judge(_REQUEST, timeout=60)
         healthy = await health_pb2_grpc.HealthStub(channel).Check(
-            health_pb2.HealthCheckRequest(), timeout=10
+            health_pb2.HealthCheckRequest(), timeout=60
         )
 
     assert (answer.defer.reason, answer.defer.message) == ("Wait", "uid-p")

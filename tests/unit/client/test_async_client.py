@@ -17,18 +17,18 @@ POD = core_pb2.Pod(metadata=core_pb2.ObjectMeta(uid="u1"))
 
 async def test_every_call(socket: Path, admission: ScriptedAdmission) -> None:
     async with AsyncAdmissionClient(socket) as client:
-        answer = await client.admit(POD, dry_run=True, explain="summary", owner="o", timeout=10)
+        answer = await client.admit(POD, dry_run=True, explain="summary", owner="o", timeout=60)
         assert answer.dry_run
-        assert await client.release("u1", timeout=10) == 8
+        assert await client.release("u1", timeout=60) == 8
         reconciled = await client.reconcile(
-            ["u1"], as_of_revision=5, sources_ready=False, timeout=10
+            ["u1"], as_of_revision=5, sources_ready=False, timeout=60
         )
         assert list(reconciled.released_pod_uids) == ["gone"]
-        assert (await client.prepare_container("u1", "c", timeout=10)).cpus == "2-3"
-        await client.add_container("u1", "c", "i", timeout=10)
-        await client.remove_container("i", timeout=10)
-        assert (await client.list_admissions(timeout=10)).admissions[0].pod_uid == "u1"
-        assert (await client.get_node_resources(timeout=10)).revision == 9
+        assert (await client.prepare_container("u1", "c", timeout=60)).cpus == "2-3"
+        await client.add_container("u1", "c", "i", timeout=60)
+        await client.remove_container("i", timeout=60)
+        assert (await client.list_admissions(timeout=60)).admissions[0].pod_uid == "u1"
+        assert (await client.get_node_resources(timeout=60)).revision == 9
 
     assert admission.requests == [
         ad.AdmitRequest(
@@ -52,7 +52,7 @@ async def test_a_status_is_an_exception(socket: Path, admission: ScriptedAdmissi
     admission.fails = lambda context: context.abort(grpc.StatusCode.NOT_FOUND, "not here")
     async with AsyncAdmissionClient(socket) as client:
         with pytest.raises(NotAdmitted, match="not here"):
-            await client.release("u1", timeout=10)
+            await client.release("u1", timeout=60)
 
 
 async def test_a_watch_resumes(socket: Path, admission: ScriptedAdmission) -> None:

@@ -67,7 +67,7 @@ class World:
                 affinity=pb.Hint(mask=0b10, preferred=True),
                 last=True,
             ),
-            timeout=10,
+            timeout=60,
         )
 
 
@@ -86,10 +86,10 @@ async def test_decisions_are_made_on_the_loop_of_the_author(world: World) -> Non
     who = pod("p", 1)
     asked = await world.stub.GetTopologyHints(
         hp.GetTopologyHintsRequest(admission_id="1", pod=who.SerializeToString(), container="c0"),
-        timeout=10,
+        timeout=60,
     )
     given = await world.allocated("1", who)
-    await world.stub.Commit(hp.CommitRequest(admission_id="1"), timeout=10)
+    await world.stub.Commit(hp.CommitRequest(admission_id="1"), timeout=60)
     other = await world.allocated("2", pod("q", 1))
 
     assert list(asked.hints.resources[DONGLE].masks) == [0b01, 0b10, 0b11]
@@ -113,7 +113,7 @@ async def test_what_is_raised_comes_through(
         hp.GetTopologyHintsRequest(
             admission_id="1", pod=pod("p", wanted).SerializeToString(), container="c0"
         ),
-        timeout=10,
+        timeout=60,
     )
 
     assert (answer.fault, answer.deferral.reason) == (fault, deferral)
@@ -122,7 +122,7 @@ async def test_what_is_raised_comes_through(
 async def test_a_pod_as_a_whole_is_asked_about(world: World) -> None:
     answer = await world.stub.GetPodTopologyHints(
         hp.GetPodTopologyHintsRequest(admission_id="1", pod=pod("p", 1, 2).SerializeToString()),
-        timeout=10,
+        timeout=60,
     )
 
     assert list(answer.hints.resources[DONGLE].masks) == [0b11]
@@ -130,8 +130,8 @@ async def test_a_pod_as_a_whole_is_asked_about(world: World) -> None:
 
 async def test_release_is_heard(world: World) -> None:
     await world.allocated("1", pod("p", 1))
-    await world.stub.Commit(hp.CommitRequest(admission_id="1"), timeout=10)
-    await world.stub.Release(hp.HintProviderReleaseRequest(pod_uids=["p"]), timeout=10)
+    await world.stub.Commit(hp.CommitRequest(admission_id="1"), timeout=60)
+    await world.stub.Release(hp.HintProviderReleaseRequest(pod_uids=["p"]), timeout=60)
 
     assert world.provider.heard == [("committed", "p"), ("released", "p")]
 

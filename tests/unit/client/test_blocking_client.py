@@ -74,7 +74,7 @@ def abort(
 def test_admit_sends_the_pod_and_what_is_asked(
     client: AdmissionClient, admission: ScriptedAdmission, pod: Any
 ) -> None:
-    answer = client.admit(pod, dry_run=True, explain="full", owner="agent", timeout=10)
+    answer = client.admit(pod, dry_run=True, explain="full", owner="agent", timeout=60)
 
     assert answer.verdict == pb.VERDICT_ADMITTED
     assert answer.dry_run
@@ -96,7 +96,7 @@ def test_admit_sends_the_bytes_of_a_pod_as_they_are(raw_socket: Any) -> None:
     metadata = b"\x0a\x07" + b"\x2a\x02u1" + b"\x0a\x01p"
     data = spec + metadata + b"\x9a\x06" + b"\xac\x02" + b"x" * 300
     with AdmissionClient(path) as client:
-        client.admit(data, timeout=10)
+        client.admit(data, timeout=60)
 
     assert data in handler.received[0]
     parsed = ad.AdmitRequest.FromString(handler.received[0])
@@ -105,7 +105,7 @@ def test_admit_sends_the_bytes_of_a_pod_as_they_are(raw_socket: Any) -> None:
 
 
 def test_a_resize_is_asked_as_one(client: AdmissionClient, admission: ScriptedAdmission) -> None:
-    client.admit(POD, resize=True, timeout=10)
+    client.admit(POD, resize=True, timeout=60)
 
     assert admission.requests[0].operation == pb.OPERATION_RESIZE
 
@@ -113,21 +113,21 @@ def test_a_resize_is_asked_as_one(client: AdmissionClient, admission: ScriptedAd
 def test_other_calls(client: AdmissionClient, admission: ScriptedAdmission) -> None:
     running = pb.RunningContainer(container_id="i", pod_uid="u1", container_name="c")
 
-    assert client.release("u1", timeout=10) == 8
+    assert client.release("u1", timeout=60) == 8
     reconciled = client.reconcile(
         ["u1"],
         owner="agent",
         running_containers=[running],
         as_of_revision=5,
         sources_ready=True,
-        timeout=10,
+        timeout=60,
     )
     assert list(reconciled.released_pod_uids) == ["gone"]
-    assert client.prepare_container("u1", "c", timeout=10).cpus == "2-3"
-    client.add_container("u1", "c", "i", timeout=10)
-    client.remove_container("i", timeout=10)
-    assert client.list_admissions(owner="agent", timeout=10).admissions[0].pod_uid == "u1"
-    assert client.get_node_resources(timeout=10).revision == 9
+    assert client.prepare_container("u1", "c", timeout=60).cpus == "2-3"
+    client.add_container("u1", "c", "i", timeout=60)
+    client.remove_container("i", timeout=60)
+    assert client.list_admissions(owner="agent", timeout=60).admissions[0].pod_uid == "u1"
+    assert client.get_node_resources(timeout=60).revision == 9
     assert admission.requests == [
         ad.ReleaseRequest(pod_uid="u1"),
         ad.ReconcileRequest(
@@ -165,7 +165,7 @@ def test_every_status_has_its_exception(
     admission.fails = abort(code)
 
     with pytest.raises(AdmissionError) as caught:
-        client.release("u1", timeout=10)
+        client.release("u1", timeout=60)
 
     assert type(caught.value) is kind
     assert caught.value.code is code
@@ -202,7 +202,7 @@ def test_details_name_fields(
     admission.fails = abort(grpc.StatusCode.INVALID_ARGUMENT, details)
 
     with pytest.raises(InvalidRequest) as caught:
-        client.admit(POD, timeout=10)
+        client.admit(POD, timeout=60)
 
     assert caught.value.violations == expected
 
@@ -217,7 +217,7 @@ def test_details_that_cannot_be_read_name_nothing(
     admission.fails = fail
 
     with pytest.raises(NotAdmitted, match="gone") as caught:
-        client.release("u1", timeout=10)
+        client.release("u1", timeout=60)
 
     assert caught.value.violations == ()
 

@@ -19,7 +19,7 @@ from numalign.v1.hint_provider_pb2_grpc import HintProviderStub
 from numalign_client.sdk import Hints, ProviderServer
 
 SERVICE = "/numalign.v1.HintProvider"
-SECONDS = 20
+SECONDS = 60
 
 Ask = Callable[..., cs.CarryResponse]
 

@@ -47,7 +47,7 @@ async def test_a_driver_that_hangs_holds_up_only_who_shares_its_claims(tmp_path:
     async with opened(tmp_path, drivers) as world:
         hanging = asyncio.create_task(world.prepare("c1"))
         await asyncio.sleep(0)
-        await asyncio.wait_for(world.prepare("c2", uid=B, drivers=("e",)), 5)
+        await asyncio.wait_for(world.prepare("c2", uid=B, drivers=("e",)), 60)
         drivers["d"].waits.set()
         await hanging
 

@@ -184,7 +184,7 @@ async def no_drivers() -> AsyncIterator[Drivers]:
 
 
 async def until_connected(drivers: Drivers, *endpoints: str) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while {p.endpoint.name for p in drivers.all() if p.connected} != set(endpoints):  # noqa: ASYNC110 - no event says it
             await asyncio.sleep(0.01)
 

@@ -24,7 +24,7 @@ from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import hint_provider_pb2_grpc as hp_grpc
 from numalign.v1 import topology_pb2 as tm
 
-SECONDS = 20.0
+SECONDS = 60
 
 
 def described(path: str) -> MethodDescriptor:

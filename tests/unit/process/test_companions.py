@@ -36,7 +36,7 @@ async def test_a_failure_stops_the_process_and_comes_out() -> None:
         raise ValueError("no")
 
     companions.start(fail())
-    await asyncio.wait_for(stopped.wait(), 5)
+    await asyncio.wait_for(stopped.wait(), 60)
 
     with pytest.raises(ValueError, match="no"):
         await companions.end()

@@ -92,7 +92,7 @@ async def test_it_gets_them_back_without_anybody_asking(tmp_path: Path) -> None:
         await admit(node, "a")
     lose(tmp_path, Service.CPU)
 
-    async with split_node(where) as node, asyncio.timeout(5):
+    async with split_node(where) as node, asyncio.timeout(60):
         async for change in node.watch(Service.CPU):
             if change.shared_cpus != "0-15":
                 break

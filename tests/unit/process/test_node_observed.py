@@ -36,7 +36,7 @@ async def opened(
 
 async def shown(node: Node, name: str, value: float) -> dict[str, float]:
     """The page, once `name` has `value`: a commit reaches providers after the answer."""
-    deadline = asyncio.get_running_loop().time() + 10
+    deadline = asyncio.get_running_loop().time() + 60
     while (page := samples(node.metrics.text()))[name] != value:
         assert asyncio.get_running_loop().time() < deadline, page[name]
         await asyncio.sleep(0.01)

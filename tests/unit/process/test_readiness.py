@@ -75,4 +75,4 @@ async def test_admission_waits_for_the_topology_manager() -> None:
 
     health.set_serving(True)
 
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, 60)

@@ -67,7 +67,7 @@ def _tells_its_pid(path: Path) -> str:
 
 
 async def eventually(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - other processes know no event
             await asyncio.sleep(0.02)
 
@@ -86,7 +86,7 @@ async def test_a_signal_stops_all(
     await all_started(starts)
     os.kill(os.getpid(), signal.SIGTERM)
 
-    assert await asyncio.wait_for(running, 30) == expected
+    assert await asyncio.wait_for(running, 60) == expected
     assert [starts(service) for service in CORE_SERVICES] == [1] * 5
 
 
@@ -97,7 +97,7 @@ async def test_a_hang_up_is_passed_on(tmp_path: Path, starts: Callable[[Service]
     await eventually(lambda: all((tmp_path / f"{s.value}.seen").exists() for s in CORE_SERVICES))
     os.kill(os.getpid(), signal.SIGINT)
 
-    assert await asyncio.wait_for(running, 30) == 0
+    assert await asyncio.wait_for(running, 60) == 0
 
 
 async def test_a_service_that_was_killed_is_started_again(
@@ -112,14 +112,14 @@ async def test_a_service_that_was_killed_is_started_again(
     await eventually(lambda: starts(Service.CPU) == 2)
     os.kill(os.getpid(), signal.SIGTERM)
 
-    assert await asyncio.wait_for(running, 30) == 0
+    assert await asyncio.wait_for(running, 60) == 0
     assert starts(Service.MEMORY) == 1
 
 
 async def test_a_service_that_cannot_start_ends_all(tmp_path: Path) -> None:
     others = {Service.TOPOLOGY: "raise SystemExit(1)"}
 
-    assert await asyncio.wait_for(supervisor(tmp_path, others=others).run(), 30) == 1
+    assert await asyncio.wait_for(supervisor(tmp_path, others=others).run(), 60) == 1
 
 
 async def test_a_second_one_on_the_same_sockets_ends_at_once(
@@ -133,11 +133,11 @@ async def test_a_second_one_on_the_same_sockets_ends_at_once(
     refused = "import sys, time; time.sleep(0.5); sys.exit(1)"
     second = supervisor(tmp_path, others=dict.fromkeys(Service, refused))
 
-    assert await asyncio.wait_for(second.run(), 30) == 1
+    assert await asyncio.wait_for(second.run(), 60) == 1
     assert second._served == set()
     assert [starts(service) for service in CORE_SERVICES] == [1] * 5
     first._stop()
-    assert await asyncio.wait_for(running, 30) == 0
+    assert await asyncio.wait_for(running, 60) == 0
 
 
 async def test_a_service_that_does_not_stop_is_ended(
@@ -149,7 +149,7 @@ async def test_a_service_that_does_not_stop_is_ended(
     await all_started(starts)
     os.kill(os.getpid(), signal.SIGTERM)
 
-    assert await asyncio.wait_for(running, 30) == 1
+    assert await asyncio.wait_for(running, 60) == 1
 
 
 def test_the_command_of_a_service() -> None:
@@ -176,4 +176,4 @@ async def test_a_service_that_served_may_fail_later(
     await eventually(lambda: starts(Service.CPU) == 2)
     os.kill(os.getpid(), signal.SIGTERM)
 
-    assert await asyncio.wait_for(running, 30) == 1
+    assert await asyncio.wait_for(running, 60) == 1

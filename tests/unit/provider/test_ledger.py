@@ -225,7 +225,7 @@ async def test_watchers_hear_of_outcomes(tmp_path: Path) -> None:
         await asyncio.sleep(0.01)
         assert not waiting.done()
         await ledger.commit(admission(1))
-        assert await asyncio.wait_for(waiting, 1) > seen
+        assert await asyncio.wait_for(waiting, 60) > seen
 
 
 async def walk(ledger: Ledger[State], ends: list[str]) -> set[str]:

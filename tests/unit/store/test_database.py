@@ -317,7 +317,7 @@ async def test_what_is_deferred_stays_behind_what_was_handed_in_before(tmp_path:
     held = threading.Event()
 
     def hold(_: sqlite3.Connection) -> None:
-        held.wait(5)
+        held.wait(60)
 
     def note(what: str) -> Callable[[sqlite3.Connection], None]:
         return lambda _: order.append(what)

@@ -183,7 +183,7 @@ async def test_the_page_over_http() -> None:
         metrics.counter("kubelet_topology_manager_admission_requests_total").inc()
 
         def get() -> str:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
                 text: str = answer.read().decode()
                 return text
 
@@ -227,7 +227,7 @@ async def test_a_histogram_names_the_trace_of_what_it_saw(
             f"http://127.0.0.1:{port}/metrics",
             headers={"Accept": "application/openmetrics-text; version=1.0.0"},
         )
-        with await asyncio.to_thread(urllib.request.urlopen, request, timeout=10) as response:
+        with await asyncio.to_thread(urllib.request.urlopen, request, timeout=60) as response:
             assert response.headers["Content-Type"].startswith("application/openmetrics-text")
             text = response.read().decode()
     families = list(openmetrics_families(text))  # type: ignore[no-untyped-call]

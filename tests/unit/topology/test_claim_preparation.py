@@ -241,7 +241,7 @@ async def test_health_is_heard_again_whatever_ended_it(
     async with records_in(tmp_path) as records:
         stub = cast("Any", Telling())
         following = asyncio.ensure_future(ClaimPreparation(records, Turnstile(1), stub).follow())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await told.wait()
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)

@@ -40,7 +40,7 @@ def admitted(uid: str, cpus: str = "1", number: int = 1) -> Admitted:
 async def seen(records: Records, from_revision: int, count: int) -> list[str]:
     """The first events of a watch, as `kind what @revision`."""
     events: list[str] = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         async for event in records.watch(from_revision):
             events.append(told(event))
             if len(events) == count:

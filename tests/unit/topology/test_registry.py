@@ -25,7 +25,7 @@ async def introduce(handle: ProviderHandle) -> None:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - no event says it
             await asyncio.sleep(0.001)
 

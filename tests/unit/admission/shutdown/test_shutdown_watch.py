@@ -81,7 +81,7 @@ class World:
 
     async def until(self, holds: Callable[[], object]) -> None:
         """Let the watch go on until something holds."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not holds():  # noqa: ASYNC110 - no event says it
                 await asyncio.sleep(0)
 

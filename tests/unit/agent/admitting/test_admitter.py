@@ -88,7 +88,7 @@ class World:
         self.admitter.forget(f"uid-{name}")
 
     async def until(self, true: Callable[[], bool]) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not true():  # noqa: ASYNC110 - no event says it
                 await asyncio.sleep(0.001)
 

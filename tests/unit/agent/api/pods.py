@@ -58,6 +58,6 @@ class Answers:
 
 async def until(fits: Callable[[], bool]) -> None:
     """Wait, for a while, until something is so."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not fits():  # noqa: ASYNC110 - what is waited for is in another place each time
             await asyncio.sleep(0.01)

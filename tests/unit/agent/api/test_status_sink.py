@@ -197,6 +197,6 @@ async def test_it_ends_although_a_status_comes_at_the_same_moment(
     sink.set_status(created(fake, answers, "other"), RUNNING)
     task.cancel()
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await asyncio.gather(task, return_exceptions=True)
     assert task.cancelled()

@@ -163,7 +163,7 @@ async def test_a_full_disk_stops_nobody_and_is_made_good(
             assert store.pods() == []
 
         fill(journal, full=False)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while journal._failing:  # noqa: ASYNC110 - no event says it
                 await asyncio.sleep(0.005)
         with reading(tmp_path) as store:

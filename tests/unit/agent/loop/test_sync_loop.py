@@ -65,7 +65,7 @@ class World:
         self.did.append("clean")
 
     async def until(self, true: Callable[[], bool]) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not true():  # noqa: ASYNC110 - no event says it
                 await asyncio.sleep(0.001)
 

@@ -64,7 +64,7 @@ class FakeRuntime:
 
     async def plugin(self) -> Connection:
         """The next plugin that stays: short registrations are left out."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             return await self.plugins.get()
 
     def has(self, pod: nri.PodSandbox, container: nri.Container) -> None:

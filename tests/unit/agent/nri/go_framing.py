@@ -140,7 +140,7 @@ class GoPeer:
     async def answer_of(self, stream: int) -> ttrpc_pb2.Response:
         """The answer to a request that a test sent by itself."""
         self._waiting.setdefault(stream, asyncio.get_running_loop().create_future())
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(60):
             return await self._waiting[stream]
 
     def answer(self, stream: int, payload: bytes = b"", code: int = 0, message: str = "") -> None:
@@ -159,7 +159,7 @@ class GoPeer:
 
     async def closed(self) -> None:
         """Until the other side has closed the socket. Raises what reading raised."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await asyncio.shield(self._task)
 
     async def _read(self) -> None:

@@ -307,7 +307,7 @@ class World:
 
     async def do_chores(self) -> None:
         running = asyncio.create_task(self.chores.run())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await self.chores.idle.wait()
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

@@ -96,7 +96,7 @@ async def running(directory: Path, **settings: Any) -> AsyncIterator[Running]:
 
 async def until(is_so: Callable[[], bool], what: str) -> None:
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not is_so():  # noqa: ASYNC110 - many parts, none of which tells
                 await asyncio.sleep(0.01)
     except TimeoutError:
@@ -373,7 +373,7 @@ async def test_a_fault_of_the_settling_ends_the_plugin(directory: Path) -> None:
 
         run.admission.reconcile = stumble  # type: ignore[assignment, method-assign]
         with pytest.raises(ExceptionGroup) as caught:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 await run.plugin.run()
 
         assert caught.group_contains(ZeroDivisionError)

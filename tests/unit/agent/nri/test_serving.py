@@ -84,7 +84,7 @@ def test_beside_a_kubelet_with_a_static_policy_it_does_not_start(directory: Path
 
 
 def asked(port: int, path: str) -> tuple[int, str]:
-    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", path)
     response = connection.getresponse()
     answer = response.status, response.read().decode()
@@ -106,7 +106,7 @@ def test_it_waits_says_so_and_stops_and_is_alone(directory: Path) -> None:
         second = start(path)
     finally:
         first.send_signal(signal.SIGTERM)
-        code = first.wait(30)
+        code = first.wait(60)
 
     assert code == 0
     assert second.returncode == 1

@@ -157,7 +157,7 @@ class World:
         self.events.append(f"{pod.name}: {kind.value} {reason} {message}")
 
     async def until(self, true: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not true():  # noqa: ASYNC110 - no event says it
                 await asyncio.sleep(0.005)
 

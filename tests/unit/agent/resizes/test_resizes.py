@@ -335,7 +335,7 @@ async def test_nothing_is_evaluated_before_all_sources_are_ready() -> None:
 
     on.ready = True
     on.resizes.ended()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not on.calls.asked:  # noqa: ASYNC110 - no event says it
             await asyncio.sleep(0.001)
     running.cancel()

@@ -57,7 +57,7 @@ class World:
         return container
 
     async def ended(self, container_id: str) -> RuntimeContainer:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while True:
                 seen = await self.seen(container_id)
                 if seen.phase is ContainerPhase.EXITED:
@@ -93,7 +93,7 @@ async def opened(directory: Path) -> ProcessRunner:
 
 
 async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not true():  # noqa: ASYNC110 - no event says it
             await asyncio.sleep(0.005)
 

@@ -28,7 +28,7 @@ class Delivered:
 
     async def until(self, fits: Callable[[], bool]) -> None:
         """Wait, for a while, until what was delivered fits."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not fits():
                 self._more.clear()
                 with suppress(TimeoutError):

@@ -24,7 +24,7 @@ from numalign.model.ids import PodUid
 
 GPU = "example.com/gpu"
 Context = aio.ServicerContext[Any, Any]
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 class Abort(Exception):
