@@ -4,6 +4,7 @@
 #   V=1          print the commands
 #   JOBS=...     processes that tests run in
 #   BUILDER=...  buildah or docker, which builds the image
+#   BASE=...     what the image is built on, IMAGE@sha256:..., if not what its Dockerfile names
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -104,13 +105,13 @@ lock: $(READY) ## Renew requirements.lock from pyproject.toml; UPGRADE=1 takes n
 		$(if $(UPGRADE),--upgrade) --output-file deploy/docker/requirements.lock
 
 # Made anew each time, since a wheel that is left over would be installed as well.
-image: $(READY) ## Build the container image; IMAGE=..., IMAGE_FLAGS="--build-arg PIP_INDEX_URL=..."
+image: $(READY) ## Build the container image; IMAGE=..., BASE=..., IMAGE_FLAGS="--build-arg PIP_INDEX_URL=..."
 	$(if $(BUILDER),,$(error Neither buildah nor docker was found; name one with BUILDER=...))
 	$(Q)rm -rf dist/image && mkdir -p dist/image
 	$(Q)$(BIN)/python -m pip wheel $(PIP_QUIET) --no-deps --no-build-isolation -w dist/image .
 	$(Q)$(BIN)/cyclonedx-py requirements deploy/docker/requirements.lock --pyproject pyproject.toml \
 		--output-reproducible --of JSON -o dist/image/sbom.cdx.json
-	$(Q)$(BUILDER) build $(IMAGE_FLAGS) -t $(IMAGE) -f deploy/docker/Dockerfile .
+	$(Q)$(BUILDER) build $(if $(BASE),--build-arg PYTHON_IMAGE=$(BASE)) $(IMAGE_FLAGS) -t $(IMAGE) -f deploy/docker/Dockerfile .
 
 clean: ## Remove the environment and everything that tools left behind
 	$(Q)rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis \

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -32,9 +33,30 @@ def test_no_registry_is_named(name: str) -> None:
     assert not re.findall(r"https?://|^--(?:extra-)?index-url|docker\.io", text, re.MULTILINE)
 
 
-def test_the_base_is_a_version_and_the_user_is_not_root() -> None:
+@pytest.mark.parametrize(
+    ("given", "passed"),
+    [
+        pytest.param([], [], id="that of the Dockerfile"),
+        pytest.param(["BASE=a:1@sha256:2"], ["--build-arg", "PYTHON_IMAGE=a:1@sha256:2"], id="own"),
+    ],
+)
+def test_another_base_is_passed_on(given: list[str], passed: list[str]) -> None:
+    done = subprocess.run(
+        ["make", "-n", "-C", _ROOT, "image", "BUILDER=builder", "IMAGE=x", *given],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    (arguments,) = re.findall(r"^builder build (.*)-t x ", done.stdout, re.MULTILINE)
+
+    assert arguments.split() == passed
+
+
+def test_the_base_is_a_version_with_its_digest_and_the_user_is_not_root() -> None:
     text = (_DOCKER / "Dockerfile").read_text(encoding="utf-8")
 
-    assert re.findall(r"^ARG PYTHON_IMAGE=python:3\.\d+\.\d+-slim-\w+$", text, re.MULTILINE)
+    base = r"^ARG PYTHON_IMAGE=python:3\.\d+\.\d+-slim-\w+@sha256:[0-9a-f]{64}$"
+    assert re.findall(base, text, re.MULTILINE)
     assert set(re.findall(r"^FROM (\S+)", text, re.MULTILINE)) == {"${PYTHON_IMAGE}"}
     assert re.findall(r"^USER (.*)$", text, re.MULTILINE) == ["10001:10001"]

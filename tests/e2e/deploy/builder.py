@@ -1,8 +1,9 @@
 """The image, built by `make image` from the Dockerfile as it is.
 
-No registry is asked for the base: a small Debian with its Python is made and gets the name that
-the Dockerfile wants. The packages come from the index that pip uses here. buildah and debootstrap
-are unpacked and not installed; base and finished steps stay in the cache.
+No registry is asked for the base: a small Debian with its Python is made, gets the tag that the
+Dockerfile wants, and is built upon by the digest that it has. The packages come from the index
+that pip uses here. buildah and debootstrap are unpacked and not installed; base and finished
+steps stay in the cache.
 """
 
 from __future__ import annotations
@@ -52,14 +53,19 @@ def built_image(name: str, into: Path) -> None:
     """
     with _store() as store:
         buildah = _buildah(store)
-        base = _base_name()
-        if _run(buildah, "images", "--quiet", "--filter", f"reference={base}") == "":
-            _make_base(buildah, base)
+        tag = _base_tag()
+        if _run(buildah, "images", "--quiet", "--filter", f"reference={tag}") == "":
+            _make_base(buildah, tag)
+        inspect = (buildah, "inspect", "--type", "image", "--format")
+        base = f"{tag}@{_run(*inspect, '{{.FromImageDigest}}', tag)}"
         flags = ["--isolation", "chroot", "--pull=never", "--layers", *_package_index()]
         _run(
             *("make", "--no-print-directory", "-C", ROOT, "image"),
-            *(f"BUILDER={buildah}", f"IMAGE={name}", f"IMAGE_FLAGS={shlex.join(flags)}"),
+            *(f"BUILDER={buildah}", f"IMAGE={name}", f"BASE={base}"),
+            f"IMAGE_FLAGS={shlex.join(flags)}",
         )
+        label = '{{index .OCIv1.Config.Labels "org.opencontainers.image.base.name"}}'
+        assert _run(*inspect, label, name) == base
         _run(buildah, "push", "--disable-compression", name, f"oci-archive:{into}:{name}")
         _run(buildah, "rmi", "--prune")
 
@@ -87,9 +93,10 @@ def _buildah(store: Path) -> Path:
     return command
 
 
-def _base_name() -> str:
-    """What the Dockerfile calls its base, in full."""
-    found = re.search(r"^ARG PYTHON_IMAGE=(\S+)$", DOCKERFILE.read_text("utf-8"), re.MULTILINE)
+def _base_tag() -> str:
+    """What the Dockerfile calls its base, in full but for the digest."""
+    text = DOCKERFILE.read_text("utf-8")
+    found = re.search(r"^ARG PYTHON_IMAGE=([^\s@]+)@sha256:", text, re.MULTILINE)
     assert found is not None, DOCKERFILE
     return f"docker.io/library/{found[1]}"
 
