@@ -5,6 +5,7 @@ A whole node decides on the pods of each case.
 
 from __future__ import annotations
 
+import tarfile
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +23,8 @@ from tests.conformance.user_cases import (
 
 from numalign.v1 import types_pb2 as pb
 
-TESTED = {"uc-05", "uc-25", "uc-33", "uc-38"}
+SYSFS = Path(__file__).parents[1] / "fixtures" / "sysfs" / "2s-hugepages-1g.tar.gz"
+TESTED = {"uc-05", "uc-25", "uc-33", "uc-36", "uc-38"}
 
 
 @pytest.fixture
@@ -144,3 +146,47 @@ async def test_uc_25_whole_cores_of_one_cache(few: bool, given: str, directory: 
         decision = await agent.admit(pod("p", cpu="5"))
 
     assert decision.allocations[0].cpus == given
+
+
+@pytest.mark.parametrize(
+    ("mode", "verdict"),
+    [
+        pytest.param("ignore", pb.VERDICT_ADMITTED, id="as-a-kubelet"),
+        pytest.param("refuse", pb.VERDICT_REJECTED, id="refused"),
+        pytest.param("defer", pb.VERDICT_DEFERRED, id="not-yet"),
+    ],
+)
+@pytest.mark.parametrize("policy", ["none", "best-effort", "single-numa-node"])
+async def test_uc_36_huge_pages_that_the_kernel_does_not_have(
+    mode: str, verdict: pb.Verdict.ValueType, policy: str, directory: Path
+) -> None:
+    root = directory / "root"
+    with tarfile.open(SYSFS) as archive:
+        archive.extractall(root, filter="fully_trusted")
+    nodes = root / "sys/devices/system/node"
+    write(nodes / "node0/meminfo", "Node 0 MemTotal: 33554432 kB\n")
+    for node, pool, free in ((0, 8192, 1536), (1, 0, 0)):
+        pages = nodes / f"node{node}/hugepages/hugepages-2048kB"
+        write(pages / "nr_hugepages", f"{pool}\n")
+        write(pages / "free_hugepages", f"{free}\n")
+    machine = node_of([numa_node(0, [])], policy=policy, reserved="0", memory=True)
+    source, placement = {"root": str(root)}, {"kernelHugePages": mode}
+    which = pod("p", cpu="1", memory="1Gi", hugepages_2Mi="8Gi")
+    async with agent_of("uc-36", machine, directory, machine=source, placement=placement) as agent:
+        decision = await agent.admit(which)
+        write(nodes / "node0/hugepages/hugepages-2048kB/free_hugepages", "8192\n")
+        later = await agent.admit(which)
+
+    assert decision.verdict == verdict
+    assert later.verdict == pb.VERDICT_ADMITTED
+    if verdict != pb.VERDICT_ADMITTED:
+        assert decision.reason == "HugePagesInUse"
+        assert (
+            "8Gi asked for, 3Gi free in the kernel, at least 13Gi used outside the books"
+            in decision.message
+        )
+
+
+def write(path: Path, text: str) -> None:
+    path.chmod(0o644)
+    path.write_text(text)

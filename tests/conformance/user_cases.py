@@ -54,6 +54,7 @@ async def agent_of(
     node: ScenarioNode,
     directory: Path,
     gates: Mapping[str, bool] | None = None,
+    /,
     **extension: object,
 ) -> AsyncIterator[Agent]:
     """A node in the mode of a case, over the state that is in `directory`.

@@ -5,7 +5,7 @@ Every switch of it changes where something goes or whether a pod may start, and 
 
 from __future__ import annotations
 
-from numalign.config.settings import Settings
+from numalign.config.settings import MachineRoot, Settings
 from numalign.document.section import Section
 from numalign.model.settings import CpuSwitches, Placement
 
@@ -13,7 +13,13 @@ PLACEMENT = "numalign.placement"
 """The path of the section."""
 
 
-_KEYS = ("numaAllocationStrategy", "keepSharedCpus", "reuseInitCpus", "fewUncoreCaches")
+_KEYS = (
+    "numaAllocationStrategy",
+    "keepSharedCpus",
+    "reuseInitCpus",
+    "fewUncoreCaches",
+    "kernelHugePages",
+)
 
 
 def read_placement(section: Section) -> Placement:
@@ -29,6 +35,7 @@ def read_placement(section: Section) -> Placement:
             reuse_init=section.boolean("reuseInitCpus", default.cpu.reuse_init),
             few_caches=section.boolean("fewUncoreCaches", default.cpu.few_caches),
         ),
+        kernel_huge_pages=section.choice("kernelHugePages", default.kernel_huge_pages),
     )
 
 
@@ -39,6 +46,7 @@ def placement_document(placement: Placement) -> dict[str, object]:
         "keepSharedCpus": placement.cpu.keep_shared,
         "reuseInitCpus": placement.cpu.reuse_init,
         "fewUncoreCaches": placement.cpu.few_caches,
+        "kernelHugePages": placement.kernel_huge_pages.value,
     }
 
 
@@ -62,6 +70,10 @@ def without_effect(settings: Settings) -> tuple[str, ...]:
         "fewUncoreCaches": (
             "without cpuManagerPolicy static and its option prefer-align-cpus-by-uncorecache",
             _has_cpu_option(settings, "prefer-align-cpus-by-uncorecache"),
+        ),
+        "kernelHugePages": (
+            "without memoryManagerPolicy Static and a machine that is read from a root",
+            settings.memory.policy == "Static" and isinstance(settings.machine, MachineRoot),
         ),
         "reuseInitCpus": ("without cpuManagerPolicy static", settings.cpu.policy == "static"),
     }

@@ -14,7 +14,6 @@ from numalign.errors import StartError
 from numalign.memory import mending, policy_none, policy_static, removal, reserved, start_check
 from numalign.memory import state as states
 from numalign.memory.eligibility import PodLevel, pod_level
-from numalign.memory.facts import resource_facts
 from numalign.memory.machine_state import (
     HUGE_PAGES_PREFIX,
     MEMORY,
@@ -24,6 +23,7 @@ from numalign.memory.machine_state import (
 )
 from numalign.memory.missing import missing_memory
 from numalign.memory.policy import MemoryPolicy
+from numalign.memory.policy_kernel_pages import KernelCheck, KernelPagesPolicy
 from numalign.memory.policy_none import NonePolicy
 from numalign.memory.policy_static import StaticPolicy
 from numalign.memory.rebase import rebase
@@ -235,13 +235,19 @@ class MemoryEngine:
     ) -> tuple[ResourceFacts, ...]:
         """What stands behind the hints; nothing for pods whose memory is not placed."""
         request = self._policy.requested(pod, container)
-        return resource_facts(state, request) if request else ()
+        return self._policy.facts(state, pod, request) if request else ()
 
 
 def build_engine(
-    settings: MemorySettings, machine: Machine, gates: FeatureGates, strategies: MemoryStrategies
+    settings: MemorySettings,
+    machine: Machine,
+    gates: FeatureGates,
+    strategies: MemoryStrategies,
+    kernel: KernelCheck | None = None,
 ) -> MemoryEngine:
     """The engine for these settings on this machine (MEM-1, MEM-9..MEM-14).
+
+    With `kernel`, the Static policy looks at the kernel's free huge pages as well.
 
     Raises StartError with the kubelet's text where the configuration is refused.
     """
@@ -250,7 +256,9 @@ def build_engine(
     if settings.policy == policy_static.NAME:
         tables = reserved.reserved_tables(settings, machine)
         default = default_machine_state(machine, tables)
-        return MemoryEngine(StaticPolicy(gates), default, gates, strategies)
+        static = StaticPolicy(gates)
+        policy = static if kernel is None else KernelPagesPolicy(static, kernel)
+        return MemoryEngine(policy, default, gates, strategies)
     if settings.policy == "BestEffort":
         raise StartError(
             reserved.STAGE,

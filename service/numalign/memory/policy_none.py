@@ -7,6 +7,7 @@ from numalign.memory.state import MemoryState
 from numalign.model.hint import ProviderHints, TopologyHint
 from numalign.model.pod import Container, Pod
 from numalign.provider.engine import Allocated
+from numalign.provider.values import ResourceFacts
 
 NAME = "None"
 
@@ -40,6 +41,15 @@ class NonePolicy:
     ) -> ProviderHints:
         """No mapping at all."""
         return None
+
+    def facts(
+        self,
+        state: MemoryState,  # noqa: ARG002 - the protocol's signature
+        pod: Pod,  # noqa: ARG002
+        request: Request,  # noqa: ARG002
+    ) -> tuple[ResourceFacts, ...]:
+        """Nothing stands behind no hints."""
+        return ()
 
     def allocate(
         self,

@@ -14,6 +14,7 @@ from numalign.memory.eligibility import (
     pod_request,
 )
 from numalign.memory.eligibility import pod_level as pod_level_of
+from numalign.memory.facts import resource_facts
 from numalign.memory.faults import MemoryFault, of_container
 from numalign.memory.hints import compute_hints, regenerate_hints
 from numalign.memory.machine_state import Reusable
@@ -26,7 +27,7 @@ from numalign.model.ids import PodUid
 from numalign.model.pod import Container, Pod
 from numalign.model.qos import is_guaranteed
 from numalign.provider.engine import Allocated
-from numalign.provider.values import AllocationFailure
+from numalign.provider.values import AllocationFailure, ResourceFacts
 
 NAME = "Static"
 
@@ -87,6 +88,15 @@ class StaticPolicy:
             if stored is not None:
                 return regenerate_hints(stored, request)
         return _hints(state, pod, None, request)
+
+    def facts(
+        self,
+        state: MemoryState,
+        pod: Pod,  # noqa: ARG002 - the books are the same for every pod
+        request: Request,
+    ) -> tuple[ResourceFacts, ...]:
+        """What stands behind the hints for `request`."""
+        return resource_facts(state, request)
 
     def allocate(
         self, state: MemoryState, pod: Pod, container: Container, affinity: TopologyHint

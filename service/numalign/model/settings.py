@@ -84,12 +84,21 @@ KUBELET_CPUS = CpuSwitches()
 """Nothing beyond the kubelet's."""
 
 
+class KernelHugePages(StrEnum):
+    """What becomes of a pod whose huge pages the books have and the kernel has not."""
+
+    IGNORE = "ignore"
+    DEFER = "defer"
+    REFUSE = "refuse"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
     """The switches that take placement beyond the kubelet's; each default is the kubelet's way."""
 
     numa_allocation_strategy: NumaAllocationStrategy = NumaAllocationStrategy.NONE
     cpu: CpuSwitches = KUBELET_CPUS
+    kernel_huge_pages: KernelHugePages = KernelHugePages.IGNORE
 
 
 class PreferredAllocation(StrEnum):

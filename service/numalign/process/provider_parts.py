@@ -17,17 +17,20 @@ from numalign.device.messages import DeviceBooks
 from numalign.device.ports import DevicePlugins
 from numalign.device.state import DeviceState
 from numalign.device.timed_plugins import TimedPlugins
-from numalign.errors import ConfigError
+from numalign.errors import ConfigError, Unavailable
 from numalign.machine.memory import free_huge_pages
 from numalign.machine.tree import Tree
 from numalign.memory import engine as memory
+from numalign.memory.kernel_pages import KernelFree
 from numalign.memory.machine_state import huge_page_resource
 from numalign.memory.messages import MemoryBooks
 from numalign.memory.observer import MemoryObserver
 from numalign.memory.outside import outside_the_books
+from numalign.memory.policy_kernel_pages import KernelCheck
 from numalign.memory.policy_static import NAME as STATIC_MEMORY
 from numalign.memory.state import MemoryState
 from numalign.model.machine import Machine
+from numalign.model.settings import KernelHugePages
 from numalign.process.device_backends import DeviceBackend, device_backend
 from numalign.process.generation import Generation
 from numalign.process.part import Part
@@ -67,7 +70,9 @@ def build_memory_engine(context: ProviderContext) -> memory.MemoryEngine:
     """The memory engine. Raises StartError with the kubelet's text."""
     settings = context.settings
     strategies = replace(context.strategies.memory, directory=str(settings.state_directory))
-    return memory.build_engine(settings.memory, context.machine, settings.gates, strategies)
+    return memory.build_engine(
+        settings.memory, context.machine, settings.gates, strategies, _kernel_check(context)
+    )
 
 
 def build_device_engine(context: ProviderContext) -> tuple[device.DeviceEngine, DeviceBackend]:
@@ -246,6 +251,23 @@ def _kernel_free(tree: Tree, machine: Machine) -> dict[tuple[int, str], int]:
     }
 
 
+def _kernel_check(context: ProviderContext) -> KernelCheck | None:
+    """How the memory engine asks the kernel for its free huge pages; None: it does not."""
+    settings = context.settings
+    source, mode = settings.machine, settings.placement.kernel_huge_pages
+    if mode is KernelHugePages.IGNORE or not isinstance(source, MachineRoot):
+        return None
+    tree = Tree(source.path)
+
+    def ask() -> KernelFree:
+        try:
+            return _kernel_free(tree, context.machine)
+        except ConfigError as error:
+            raise Unavailable(f"the kernel's free huge pages cannot be read: {error}") from error
+
+    return KernelCheck(ask, mode)
+
+
 def cpu_settings(settings: Settings) -> dict[str, object]:
     """What the CPU engine is built from, by path."""
     return {
@@ -258,7 +280,11 @@ def cpu_settings(settings: Settings) -> dict[str, object]:
 
 def memory_settings(settings: Settings) -> dict[str, object]:
     """What the memory engine is built from, by path."""
-    return {"memoryManagerPolicy": settings.memory, "featureGates": settings.gates}
+    return {
+        "memoryManagerPolicy": settings.memory,
+        "featureGates": settings.gates,
+        "numalign.placement": settings.placement,
+    }
 
 
 def _cpu_observer(

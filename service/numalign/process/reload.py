@@ -65,7 +65,7 @@ _OF_SERVICE = {
         "owner": "numalign.owner",
     },
     Service.CPU: {**_GATES, **_TOPOLOGY, **_PLACEMENT, **_OWNERS, "cpu": "cpuManagerPolicy"},
-    Service.MEMORY: {**_GATES, **_OWNERS, "memory": "memoryManagerPolicy"},
+    Service.MEMORY: {**_GATES, **_PLACEMENT, **_OWNERS, "memory": "memoryManagerPolicy"},
     Service.DEVICE: {
         **_GATES,
         "devices": "numalign.devices",

@@ -32,6 +32,7 @@ REASONS = frozenset(
         "SMTAlignmentError",
         "EmptyPodSharedPoolError",
         "EmptySharedPoolError",
+        "HugePagesInUse",
         "UnexpectedAdmissionError",
     }
 )

@@ -41,6 +41,7 @@ from numalign.document.problems import DocumentError
 from numalign.model.ids import DeviceId
 from numalign.model.settings import (
     CpuSwitches,
+    KernelHugePages,
     NumaAllocationStrategy,
     Placement,
     PluginPresence,
@@ -53,6 +54,7 @@ Read = Callable[[str], Settings]
 
 WHOLE = """
 topologyManagerPolicy: restricted
+memoryManagerPolicy: Static
 cpuManagerPolicy: static
 cpuManagerPolicyOptions: {strict-cpu-reservation: "true", prefer-align-cpus-by-uncorecache: "1"}
 numalign:
@@ -83,7 +85,8 @@ numalign:
   dra: {enabled: true, pluginsRegistry: /pr, callTimeout: 9s, retryAfter: 3s,
         numaHints: true}
   placement: {numaAllocationStrategy: least-allocated, keepSharedCpus: true,
-              reuseInitCpus: true, fewUncoreCaches: true}
+              reuseInitCpus: true, fewUncoreCaches: true,
+              kernelHugePages: refuse}
   nodeAllocatableReservation: {cpu: 1, hugepages-2Mi: 4Mi}
   providers:
   - {name: licences, endpoint: /run/c.sock, timeout: 200ms, failurePolicy: Ignore}
@@ -176,6 +179,7 @@ def test_whole_section(settings: Read) -> None:
     assert read.placement == Placement(
         numa_allocation_strategy=NumaAllocationStrategy.LEAST_ALLOCATED,
         cpu=CpuSwitches(keep_shared=True, reuse_init=True, few_caches=True),
+        kernel_huge_pages=KernelHugePages.REFUSE,
     )
     assert read.services == tuple(Service)
     assert read.cpu.reserved_milli_cpu == 1000

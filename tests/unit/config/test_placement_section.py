@@ -9,7 +9,7 @@ import pytest
 from numalign.config.placement import switches_on
 from numalign.config.settings import Settings
 from numalign.document.problems import DocumentError
-from numalign.model.settings import CpuSwitches, NumaAllocationStrategy, Placement
+from numalign.model.settings import CpuSwitches, KernelHugePages, NumaAllocationStrategy, Placement
 
 Read = Callable[[str], Settings]
 
@@ -18,12 +18,15 @@ topologyManagerPolicy: restricted
 cpuManagerPolicy: static
 cpuManagerPolicyOptions: {strict-cpu-reservation: "true", prefer-align-cpus-by-uncorecache: "true"}
 reservedSystemCPUs: "0"
+memoryManagerPolicy: Static
+reservedMemory: [{numaNode: 0, limits: {memory: 100Mi}}]
 numalign:
   placement:
     numaAllocationStrategy: most-allocated
     keepSharedCpus: true
     reuseInitCpus: true
     fewUncoreCaches: true
+    kernelHugePages: defer
 """
 
 
@@ -40,12 +43,14 @@ def test_everything_on(settings: Read) -> None:
     assert read.placement == Placement(
         numa_allocation_strategy=NumaAllocationStrategy.MOST_ALLOCATED,
         cpu=CpuSwitches(keep_shared=True, reuse_init=True, few_caches=True),
+        kernel_huge_pages=KernelHugePages.DEFER,
     )
     assert switches_on(read.placement) == (
         "numalign.placement.numaAllocationStrategy: most-allocated",
         "numalign.placement.keepSharedCpus: true",
         "numalign.placement.reuseInitCpus: true",
         "numalign.placement.fewUncoreCaches: true",
+        "numalign.placement.kernelHugePages: defer",
     )
     assert read.warnings == ()
 
@@ -93,6 +98,12 @@ def test_mistakes(settings: Read, section: str, problem: str) -> None:
             "numalign.placement.fewUncoreCaches: has no effect without cpuManagerPolicy static "
             "and its option prefer-align-cpus-by-uncorecache",
             id="caches",
+        ),
+        pytest.param(
+            "{kernelHugePages: refuse}",
+            "numalign.placement.kernelHugePages: has no effect without memoryManagerPolicy Static "
+            "and a machine that is read from a root",
+            id="pages",
         ),
         pytest.param("{keepSharedCpus: false}", None, id="shared-off"),
         pytest.param(

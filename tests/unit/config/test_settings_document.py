@@ -42,7 +42,8 @@ numalign:
   devicePlugins: {pluginsRegistry: "", reportDeadline: 90s}
   dra: {enabled: true, pluginsRegistry: /dra, callTimeout: 9s, retryAfter: 1s, numaHints: true}
   placement: {numaAllocationStrategy: most-allocated, keepSharedCpus: true,
-              reuseInitCpus: true, fewUncoreCaches: true}
+              reuseInitCpus: true, fewUncoreCaches: true,
+              kernelHugePages: defer}
   admission:
     chain: v1.31
     node: /etc/node.yaml
