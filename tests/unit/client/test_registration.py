@@ -90,7 +90,7 @@ def test_a_server_listens_and_registers(manager: FakeManager, tmp_path: Path) ->
     )
     with server, grpc.insecure_channel(f"unix://{socket}") as channel:
         assert server.registrar is not None
-        assert server.registrar.wait(10)
+        assert server.registrar.wait(60)
         info = HintProviderStub(channel).GetInfo(hp.GetInfoRequest(), timeout=60)
         health = health_pb2_grpc.HealthStub(channel).Check(
             health_pb2.HealthCheckRequest(service="numalign.v1.HintProvider"), timeout=60
@@ -110,7 +110,7 @@ def test_it_registers_again_after_a_restart(manager: FakeManager, tmp_path: Path
         registration = Registration(name="dongles", endpoint="unix:///x")
         registrar = Registrar(channel, registration, interval=0.02)
         registrar.start()
-        assert registrar.wait(10)
+        assert registrar.wait(60)
         manager.known.clear()
         eventually(lambda: len(manager.requests) == 2)
         registrar.stop()
@@ -134,5 +134,5 @@ def test_a_refusal_is_told(manager: FakeManager, tmp_path: Path) -> None:
         registrar = Registrar(channel, Registration(name="d", endpoint="e"))
         registrar.start()
         with pytest.raises(AlreadyRegistered, match="taken"):
-            registrar.wait(10)
+            registrar.wait(60)
         registrar.stop()

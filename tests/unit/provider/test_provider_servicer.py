@@ -11,6 +11,7 @@ import pytest
 from grpc import StatusCode, aio
 from tests.integration.node_document import pod
 from tests.unit.provider.ledger_world import HINT, State, ledger_in
+from tests.waiting import until
 
 from numalign.model.cpu_set import CpuSet
 from numalign.provider.audience import SilentObserver
@@ -163,12 +164,10 @@ async def test_a_watch_tells_of_outcomes_and_not_of_tries(served: Served) -> Non
             shared.append(event.shared_cpus)  # noqa: PERF401 - each is looked at as it comes
 
     listener = asyncio.ensure_future(listen())
-    await asyncio.sleep(0.02)
+    await until(lambda: shared == ["0-7"])
     await served.allocate()
-    await asyncio.sleep(0.02)
-    assert shared == ["0-7"]
     await served.stub.Commit(hp.CommitRequest(admission_id="1"))
-    await asyncio.sleep(0.02)
+    await until(lambda: len(shared) == 2)
     assert shared == ["0-7", "1-7"]
     listener.cancel()
     await asyncio.gather(listener, return_exceptions=True)

@@ -7,11 +7,11 @@ import os
 import sqlite3
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.waiting import until
 
 from numalign.errors import StateError, StateNotWritten
 from numalign.store import database as database_module
@@ -97,8 +97,10 @@ async def test_a_full_disk_may_pass_and_the_rest_goes_on(tmp_path: Path) -> None
 async def test_a_cancelled_wait_does_not_stop_the_transaction(tmp_path: Path) -> None:
     database = open_database(tmp_path)
 
+    go_on = threading.Event()
+
     def slow(connection: sqlite3.Connection) -> None:
-        time.sleep(0.05)
+        go_on.wait(60)
         put(connection)
 
     blocker = asyncio.create_task(database.write(slow, synced=True))
@@ -109,6 +111,7 @@ async def test_a_cancelled_wait_does_not_stop_the_transaction(tmp_path: Path) ->
     blocker.cancel()
     waiting.cancel()
     results = await asyncio.gather(blocker, waiting, return_exceptions=True)
+    go_on.set()
 
     assert [type(r) for r in results] == [asyncio.CancelledError] * 2
     assert await database.read(counters) == [("a", 7)]
@@ -117,13 +120,13 @@ async def test_a_cancelled_wait_does_not_stop_the_transaction(tmp_path: Path) ->
 
 async def test_the_loop_answers_while_a_transaction_is_slow(tmp_path: Path) -> None:
     database = open_database(tmp_path)
-    job = asyncio.create_task(database.write(lambda _: time.sleep(0.2), synced=True))
-    ticks = 0
-    while not job.done():
+    go_on = threading.Event()
+    job = asyncio.create_task(database.write(lambda _: go_on.wait(60), synced=True))
+    for _ in range(5):
         await asyncio.sleep(0.01)
-        ticks += 1
-
-    assert ticks >= 5
+    assert not job.done()
+    go_on.set()
+    await job
     await database.close()
 
 
@@ -134,7 +137,7 @@ async def test_synced_transactions_are_timed(tmp_path: Path) -> None:
     assert seen == []
     await database.write(lambda c: c.execute("DELETE FROM counters"), synced=True)
     assert len(seen) == 1
-    assert 0 < seen[0] < 5
+    assert 0 < seen[0] < 60
     await database.close()
 
 
@@ -218,10 +221,7 @@ async def test_what_is_deferred_is_written_soon_by_itself(tmp_path: Path) -> Non
     reader = sqlite3.connect(f"file:{tmp_path / 'cpu.db'}?mode=ro", uri=True, isolation_level=None)
     database.defer(put)
     assert counters(reader) == []
-    for _ in range(200):
-        await asyncio.sleep(0.01)
-        if counters(reader):
-            break
+    await until(lambda: counters(reader))
 
     assert counters(reader) == [("a", 1)]
     reader.close()
@@ -254,10 +254,7 @@ async def test_deferred_changes_that_fail_are_reported_and_kept(tmp_path: Path) 
         put(connection)
 
     database.defer(sometimes)
-    for _ in range(200):
-        await asyncio.sleep(0.01)
-        if reports:
-            break
+    await until(lambda: reports)
     works = True
 
     assert await database.read(counters) == [("a", 1)]

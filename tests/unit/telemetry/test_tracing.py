@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 from grpc import aio
 from tests.unit.rpc.echo import Echo, EchoStub, registration
+from tests.unit.rpc.lateness import at_its_deadline
 from tests.unit.telemetry.otlp import Receiver, attributes
+from tests.waiting import until
 
 from numalign.config.settings import SocketSettings
 from numalign.errors import ConfigError
@@ -41,7 +43,7 @@ SERVER, CLIENT, INNER = 2, 3, 1
 def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
     with Receiver() as receiver:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.endpoint)
-        monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "60000")
+        monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "20")
         environ = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.endpoint}
         assert start_tracing("numalign-test", environ)
         yield receiver
@@ -71,11 +73,13 @@ class Traced:
     receiver: Receiver
 
     async def spans(self) -> dict[int, Any]:
-        """What was exported, by kind; for a single hop."""
+        """What was exported, by kind; for a single hop, of which both sides have ended."""
+        await until(lambda: {s.kind for s in self.receiver.spans()} >= {SERVER, CLIENT})
         return {s.kind: s for s in await self.all_spans()}
 
-    async def all_spans(self) -> list[Any]:
-        await asyncio.sleep(0.05)
+    async def all_spans(self, count: int = 0) -> list[Any]:
+        """What was exported, once there are so many."""
+        await until(lambda: len(self.receiver.spans()) >= count)
         await spans_ended()
         await asyncio.to_thread(stop_tracing)
         return self.receiver.spans()
@@ -189,20 +193,31 @@ async def codes(traced: Traced) -> dict[int, Any]:
     }
 
 
+async def late(traced: Traced, call: Callable[[float], Any]) -> None:
+    """A call that ends at its deadline, in seconds, while it is handled."""
+
+    async def failed(seconds: float) -> aio.AioRpcError:
+        with pytest.raises(aio.AioRpcError) as caught:
+            await call(seconds)
+        return caught.value
+
+    await at_its_deadline(traced.echo, failed)
+
+
 async def test_a_deadline(traced: Traced) -> None:
-    await end(traced.stub.Unary(b"sleep", timeout=0.1))
+    await late(traced, lambda seconds: traced.stub.Unary(b"sleep", timeout=seconds))
     assert await codes(traced) == {CLIENT: DEADLINE, SERVER: DEADLINE}
 
 
 async def test_a_deadline_of_a_stream(traced: Traced) -> None:
-    await end(drain(traced.stub.Stream(b"sleep", timeout=0.1)))
+    await late(traced, lambda seconds: drain(traced.stub.Stream(b"sleep", timeout=seconds)))
     assert await codes(traced) == {CLIENT: DEADLINE, SERVER: DEADLINE}
 
 
 async def test_a_cancelled_call(traced: Traced) -> None:
     call = traced.stub.Unary(b"sleep")
     waiting = asyncio.ensure_future(end(call))
-    await asyncio.sleep(0.1)
+    await until(lambda: traced.echo.sleeping)
     call.cancel()
     await waiting
     spans = await traced.spans()
@@ -216,23 +231,20 @@ async def test_a_cancelled_call(traced: Traced) -> None:
 async def test_a_cancelled_stream(traced: Traced) -> None:
     call = traced.stub.Stream(b"sleep")
     assert await call.read() == b"first"
+    await until(lambda: traced.echo.sleeping)
     call.cancel()
-    await asyncio.sleep(0.1)
     assert await codes(traced) == {CLIENT: CANCELLED, SERVER: CANCELLED}
 
 
 async def test_a_call_that_nobody_awaits(traced: Traced) -> None:
     call = traced.stub.Unary(b"x")
-    for _ in range(200):
-        await asyncio.sleep(0.01)
-        if call.done():
-            break
+    await until(call.done)
     assert await codes(traced) == {CLIENT: OK, SERVER: OK}
 
 
 async def test_two_hops_and_a_step_make_one_trace(traced: Traced) -> None:
     assert await traced.relay.Unary(b"xyz") == b"xyz"
-    spans = await traced.all_spans()
+    spans = await traced.all_spans(5)
     children = {s.parent_span_id: s for s in spans}
     chain = []
     parent = b""

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from grpc import StatusCode
 from tests.unit.topology.fake_provider import FakeProvider, handle_to
+from tests.waiting import LONG, until
 
 from numalign.model.hint import TopologyHint
 from numalign.model.ids import AdmissionId, PodUid
@@ -48,11 +49,14 @@ async def test_answers_are_in_provider_order_however_long_they_take() -> None:
 
 
 async def test_providers_are_asked_at_once() -> None:
-    providers = [FakeProvider(name) for name in ("a", "b", "c")]
-    for provider in providers:
-        provider.slow["GetTopologyHints"] = 0.1
-    async with asyncio.timeout(0.25):
-        await fanout(*providers).topology_hints(POD, C)
+    all_asked = asyncio.Barrier(3)
+
+    class Meeting(FakeProvider):
+        async def _take(self, *_: object) -> None:
+            await all_asked.wait()
+
+    made = fanout(*(Meeting(name) for name in ("a", "b", "c")))
+    await asyncio.wait_for(made.topology_hints(POD, C), LONG)
 
 
 async def test_what_containers_hold_comes_from_everybody() -> None:
@@ -100,20 +104,20 @@ async def test_one_by_one_they_are_asked_in_order() -> None:
 
 
 async def test_giving_up_gives_up_every_call() -> None:
-    ended: list[str] = []
+    begun, ended = list[str](), list[str]()
 
     class Patient(FakeProvider):
         async def _take(self, *_: object) -> None:
+            begun.append(self.name)
             try:
-                await asyncio.sleep(10)
+                await asyncio.sleep(LONG)
             except asyncio.CancelledError:
                 ended.append(self.name)
                 raise
 
     work = asyncio.ensure_future(fanout(Patient("a"), Patient("b")).topology_hints(POD, C))
-    await asyncio.sleep(0.01)
+    await until(lambda: len(begun) == 2)
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
         await work
-    await asyncio.sleep(0)
-    assert sorted(ended) == ["a", "b"]
+    await until(lambda: sorted(ended) == ["a", "b"])

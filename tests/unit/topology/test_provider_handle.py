@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from grpc import StatusCode
 from tests.unit.topology.fake_provider import FakeProvider, handle_to
+from tests.waiting import until
 
 from numalign.errors import InvalidInput
 from numalign.rpc.deadline import current_deadline
@@ -95,8 +96,7 @@ async def test_an_outcome_stands_back_behind_the_answer() -> None:
     commit(handle)
     await asyncio.sleep(0)
     assert provider.asked == []
-    await asyncio.sleep(0.05)
-    assert provider.asked == ["Commit"]
+    await until(lambda: provider.asked == ["Commit"])
 
 
 async def test_an_outcome_goes_out_when_somebody_waits_for_it_and_only_once() -> None:

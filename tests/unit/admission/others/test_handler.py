@@ -12,6 +12,7 @@ import grpc
 import pytest
 from grpc import aio
 from tests.unit.admission.handlers.admit_pods import pod
+from tests.waiting import LONG
 
 from numalign.admission.chain.question import NodeFacts, Question
 from numalign.admission.others.handler import OthersHandler, Terms
@@ -42,7 +43,12 @@ class Generic(grpc.GenericRpcHandler):
 
 @asynccontextmanager
 async def _asked(
-    tmp_path: Path, answer: Answering | None, metrics: Metrics, *, ignore_failure: bool = False
+    tmp_path: Path,
+    answer: Answering | None,
+    metrics: Metrics,
+    *,
+    ignore_failure: bool = False,
+    limit: float | None = None,
 ) -> AsyncIterator[OthersHandler]:
     socket = tmp_path / "h.sock"
     server = aio.server()
@@ -51,7 +57,8 @@ async def _asked(
         server.add_insecure_port(f"unix:{socket}")
     await server.start()
     channel = open_channel(socket)
-    terms = Terms(name="quota", endpoint=str(socket), timeout=0.2, ignore_failure=ignore_failure)
+    limit = limit or (0.2 if answer is _hangs else LONG)
+    terms = Terms(name="quota", endpoint=str(socket), timeout=limit, ignore_failure=ignore_failure)
     durations = metrics.histogram("numalign_admit_handler_duration_seconds")
     try:
         yield OthersHandler(terms, channel, OtherPods(FeatureGates()), durations)
@@ -70,7 +77,7 @@ async def _admits(_: bytes, __: Any) -> bytes:
 
 
 async def _hangs(_: bytes, __: Any) -> bytes:
-    await asyncio.sleep(30)
+    await asyncio.sleep(2 * LONG)
     return _ADMIT
 
 
@@ -139,7 +146,7 @@ async def test_a_failure_that_may_be_ignored_is_named(
 
 
 async def test_a_caller_that_gives_up_is_no_failure(tmp_path: Path, metrics: Metrics) -> None:
-    async with _asked(tmp_path, _hangs, metrics) as handler:
+    async with _asked(tmp_path, _hangs, metrics, limit=LONG) as handler:
         asked = asyncio.create_task(handler.ask(_QUESTION))
         await asyncio.sleep(0.01)
         asked.cancel()

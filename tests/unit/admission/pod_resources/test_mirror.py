@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from tests.waiting import until
 
 from numalign.admission.pod_resources import mirror as mirrors
 from numalign.admission.pod_resources.mirror import AdmissionMirror
@@ -125,7 +126,7 @@ async def test_a_record_that_began_anew_is_believed() -> None:
         await mirror.pods()
         mirror.answered(500)
         record.more.put_nowait(None)
-        await asyncio.sleep(0.05)
+        await until(lambda: mirror.known("b") is not None)
 
         assert list(await mirror.pods()) == ["b"]
 

@@ -122,7 +122,7 @@ class GoPeer:
         self._task = asyncio.create_task(self._read())
 
     async def call(
-        self, method: str, payload: bytes, *, seconds: float = 2.0, timeout_nano: int | None = None
+        self, method: str, payload: bytes, *, seconds: float = 60.0, timeout_nano: int | None = None
     ) -> ttrpc_pb2.Response:
         stream = self._stream
         self._stream += 2

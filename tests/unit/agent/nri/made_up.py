@@ -134,7 +134,9 @@ class FakeAdmission(Admission):
         self.edits = pb.ContainerEdits()
         self.hugepages: dict[str, int] = {}
         self.devices: frozenset[str] = frozenset()
-        self.preparing = 0.0
+        self.ready = asyncio.Event()
+        self.ready.set()
+        self.prepared = 0
         self.events: asyncio.Queue[ad.WatchAssignmentsResponse] = asyncio.Queue()
 
     async def close(self) -> None: ...
@@ -164,8 +166,8 @@ class FakeAdmission(Admission):
     async def prepare(self, pod_uid: str, container: str, seconds: float) -> Prepared:
         assert container
         await self._may_fail(seconds)
-        if self.preparing:
-            await asyncio.sleep(self.preparing)
+        self.prepared += 1
+        await self.ready.wait()
         if pod_uid not in self.given:
             raise NotRecorded(pod_uid)
         cpus = self.given[pod_uid]

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from tests.unit.agent.made import pod
+from tests.waiting import until
 
 from numalign.telemetry.metrics import Metrics
 from numalign_agent.metrics import AGENT
@@ -69,10 +70,7 @@ async def test_what_a_runner_tells_is_looked_at_before_the_next_listing() -> Non
     looking = asyncio.create_task(pleg.run())
     await asyncio.sleep(0.01)
     await started(runner)
-    for _ in range(100):
-        if sent:
-            break
-        await asyncio.sleep(0.005)
+    await until(lambda: sent)
     looking.cancel()
 
     assert [event.kind.value for event in sent] == ["ContainerStarted"]

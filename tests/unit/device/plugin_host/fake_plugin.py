@@ -198,7 +198,7 @@ class World:
 
 
 @asynccontextmanager
-async def hosting(strategies: HostStrategies = SAFE, limit: float = 5.0) -> AsyncIterator[World]:
+async def hosting(strategies: HostStrategies = SAFE, limit: float = 60.0) -> AsyncIterator[World]:
     """A host on a machine with NUMA nodes 0 and 1."""
     listener = Listener()
     reported: list[InventoryChange] = []

@@ -10,6 +10,7 @@ import pytest
 from grpc import StatusCode
 from tests.unit.device.plugin_host.fake_plugin import (
     GPU,
+    PATIENCE,
     Abort,
     FakePlugin,
     World,
@@ -139,12 +140,8 @@ async def test_a_call_that_hangs_ends_before_the_admission_does(
     plugin = FakePlugin(before={method: hang})
     async with hosting(limit=0.5) as world, served(plugin, world.directory / "p"):
         await world.host.connect(GPU, world.directory / "p")
-        begun = asyncio.get_running_loop().time()
-
         with pytest.raises(PluginError) as failed:
-            await call(world)
-
-        assert asyncio.get_running_loop().time() - begun < 5.0
+            await asyncio.wait_for(call(world), PATIENCE)
 
     assert str(failed.value) == (
         "rpc error: code = DeadlineExceeded desc = context deadline exceeded"
@@ -165,7 +162,7 @@ async def test_one_that_hung_is_waited_for_less_until_it_answers(
         plugin.before.clear()
         # On a busy machine an answer takes longer than a tenth of a second.
         monkeypatch.setattr(connection, "IMPATIENT_SECONDS", 30.0)
-        await world.host.allocate(GPU, (DeviceId("a"),))
+        await answered(world)
         monkeypatch.setattr(connection, "IMPATIENT_SECONDS", 0.1)
         plugin.before["Allocate"] = hang
         waited.append(await refused_after(world))
@@ -183,6 +180,16 @@ async def test_one_that_hung_is_forgiven_after_a_while(monkeypatch: pytest.Monke
         assert [await refused_after(world) for _ in range(2)] == ["0.45 s", "0.45 s"]
 
 
+async def answered(world: World) -> None:
+    """Ask until there is an answer: the limit of the world is short for a busy machine."""
+    while True:
+        try:
+            await world.host.allocate(GPU, (DeviceId("a"),))
+        except PluginError:
+            continue
+        return
+
+
 async def refused_after(world: World) -> str:
     """After how long Allocate was given up, as its refusal says."""
     with pytest.raises(PluginError) as failed:
@@ -193,14 +200,17 @@ async def refused_after(world: World) -> str:
 @pytest.mark.parametrize(("method", "call"), CALLS)
 async def test_a_plugin_that_dies_during_a_call(method: str, call: Call) -> None:
     plugin = FakePlugin(before={method: hang})
-    async with hosting() as world, served(plugin, world.directory / "p") as server:
+    async with (
+        hosting(limit=10 * PATIENCE) as world,
+        served(plugin, world.directory / "p") as server,
+    ):
         await world.host.connect(GPU, world.directory / "p")
         calling = asyncio.ensure_future(call(world))
         await until(lambda: any(asked == method for asked, _ in plugin.asked))
         await server.stop(0)
 
         with pytest.raises(PluginError):
-            await asyncio.wait_for(calling, 5.0)
+            await asyncio.wait_for(calling, PATIENCE)
 
 
 @pytest.mark.parametrize(("method", "call"), CALLS)
@@ -318,6 +328,7 @@ async def test_a_newcomer_that_cannot_be_reached_and_the_old_one(
             await world.host.connect(GPU, world.directory / "nobody")
         assert await allocate(world) == ContainerEdits(envs={"A": "1"})
         await server.stop(0)
+        await until(lambda: world.kinds() == reported)
         await asyncio.sleep(0.3)
 
     assert world.kinds() == reported

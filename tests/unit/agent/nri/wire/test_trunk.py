@@ -83,20 +83,20 @@ async def connected(services: Services = SERVICES) -> AsyncIterator[tuple[Trunk,
 async def test_both_ways_at_once(size: int) -> None:
     body = b"x" * size
     async with connected() as (trunk, peer):
-        called = asyncio.create_task(trunk.call(RUNTIME, "Theirs", body, 5))
-        answered = await peer.call("Echo", body, seconds=5)
+        called = asyncio.create_task(trunk.call(RUNTIME, "Theirs", body, 60))
+        answered = await peer.call("Echo", body, seconds=60)
         stream, request = await peer.calls.get()
         peer.answer(stream, request.payload)
 
         assert answered.payload == body
         assert await called == body
         assert (request.service, request.method) == (RUNTIME, "Theirs")
-        assert request.timeout_nano == 5_000_000_000
+        assert request.timeout_nano == 60_000_000_000
 
 
 async def test_streams_are_odd_and_ascend() -> None:
     async with connected() as (trunk, peer):
-        calls = [asyncio.create_task(trunk.call(RUNTIME, "M", b"", 5)) for _ in range(3)]
+        calls = [asyncio.create_task(trunk.call(RUNTIME, "M", b"", 60)) for _ in range(3)]
         streams = [(await peer.calls.get())[0] for _ in calls]
         for stream in reversed(streams):
             peer.answer(stream, str(stream).encode())
@@ -140,7 +140,7 @@ async def test_the_callers_time_limit_is_kept() -> None:
 
 async def test_an_answer_that_is_too_long_is_refused() -> None:
     async with connected() as (_, peer):
-        answer = await peer.call("Grow", str(LARGEST_DATA).encode(), seconds=10)
+        answer = await peer.call("Grow", str(LARGEST_DATA).encode(), seconds=60)
 
         assert code_of(answer.status.code) is StatusCode.RESOURCE_EXHAUSTED
         assert "at most 4194304 can be sent" in answer.status.message
@@ -242,7 +242,7 @@ async def test_how_a_call_fails(
     answer: Callable[[GoPeer, int], None], code: StatusCode, text: str
 ) -> None:
     async with connected() as (trunk, peer):
-        call = asyncio.create_task(fails(trunk.call(RUNTIME, "M", b"", 5)))
+        call = asyncio.create_task(fails(trunk.call(RUNTIME, "M", b"", 60)))
         stream, _ = await peer.calls.get()
         answer(peer, stream)
         failed = await call
@@ -277,13 +277,13 @@ async def test_a_call_that_is_too_long_is_not_sent() -> None:
 
 async def test_the_end_of_the_socket_ends_every_call() -> None:
     async with connected() as (trunk, peer):
-        call = asyncio.create_task(trunk.call(RUNTIME, "M", b"", 5))
+        call = asyncio.create_task(trunk.call(RUNTIME, "M", b"", 60))
         await peer.calls.get()
         await peer.close()
         with pytest.raises(Disconnected, match="the runtime closed the socket"):
             await call
         with pytest.raises(Disconnected):
-            await trunk.call(RUNTIME, "M", b"", 5)
+            await trunk.call(RUNTIME, "M", b"", 60)
 
 
 async def test_broken_framing_ends_the_socket() -> None:
@@ -291,7 +291,7 @@ async def test_broken_framing_ends_the_socket() -> None:
     trunk = Trunk(*await asyncio.open_connection(sock=ours), SERVICES)
     peer = GoPeer(*await asyncio.open_connection(sock=theirs))
     running = asyncio.create_task(trunk.run())
-    call = asyncio.create_task(trunk.call(RUNTIME, "M", b"", 5))
+    call = asyncio.create_task(trunk.call(RUNTIME, "M", b"", 60))
     await peer.calls.get()
     peer.writer.write(struct.pack(">II", 0, 1))
     with pytest.raises(ProtocolError):
@@ -303,9 +303,10 @@ async def test_broken_framing_ends_the_socket() -> None:
 
 
 async def test_a_hanging_answer_does_not_outlive_the_socket() -> None:
-    cancelled = asyncio.Event()
+    begun, cancelled = asyncio.Event(), asyncio.Event()
 
     async def method(_: bytes) -> bytes:
+        begun.set()
         try:
             await asyncio.sleep(60)
         finally:
@@ -313,8 +314,8 @@ async def test_a_hanging_answer_does_not_outlive_the_socket() -> None:
         return b""
 
     async with connected({PLUGIN: {"Method": method}}) as (_, peer):
-        call = asyncio.create_task(peer.call("Method", b"", seconds=5))
-        await asyncio.sleep(0.02)
+        call = asyncio.create_task(peer.call("Method", b"", seconds=60))
+        await begun.wait()
         await peer.close()
         async with asyncio.timeout(60):
             await cancelled.wait()
