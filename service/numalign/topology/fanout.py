@@ -164,12 +164,12 @@ class Fanout:
             )
         return [fact for response in responses for fact in response.facts]
 
-    def allocations(
-        self, pod: Pod, affinities: dict[str, TopologyHint]
     async def amounts(self, pod: Pod, container: Container | None) -> tuple[ResourceFacts, ...]:
         """The same facts, as values."""
         return tuple(found.facts for found in found_from_messages(await self.facts(pod, container)))
 
+    def allocations(
+        self, pod: Pod, affinities: dict[str, TopologyHint]
     ) -> list[pb.ContainerAllocation]:
         """What each container holds, from every provider together, in the order of the pod."""
         merged = {c.name: pb.ContainerAllocation(container=c.name) for c in pod.all_containers()}
