@@ -42,6 +42,7 @@ from numalign.topology.registry import ProviderRegistry, all_delivered
 from numalign.topology.remembered import Remembered, Way
 from numalign.topology.scope import Scope, ScopeResult
 from numalign.topology.strategies import TopologyStrategies
+from numalign.topology.wording import Explaining, unexplained
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import claims_pb2 as cl
 from numalign.v1 import hint_provider_pb2 as hp
@@ -80,13 +81,33 @@ class Resized:
 class Decision:
     """How an Admit ended. `result` is None and the id empty where the record answered.
 
-    `waited` is how many seconds the call was in the queue.
+    `waited` is how many seconds the call was in the queue, `explaining` the explanation that was
+    asked for, and `elsewhere` what it is to say besides: what else would have taken the pod.
     """
 
     response: ad.AdmitResponse
     waited: float
     result: ScopeResult | None = None
     admission_id: str = ""
+    explaining: Explaining | None = None
+    elsewhere: str = ""
+
+    async def explain(self) -> None:
+        """Put the explanation into the answer. To be called once, when the turn is over."""
+        if self.explaining is not None:
+            self.response.explanation.CopyFrom(await self.explaining.done(self.elsewhere))
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a pod was told and why; `explaining` is None where no explanation was asked for.
+
+    `result` is None where no scope was asked.
+    """
+
+    response: ad.AdmitResponse
+    result: ScopeResult | None
+    explaining: Explaining | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,14 +154,14 @@ class Decider:
 
     async def decide(
         self, call: AdmitCall, admission_id: AdmissionId, resized: Resized | None = None
-    ) -> tuple[ad.AdmitResponse, ScopeResult]:
+    ) -> Judged:
         """Decide, and keep what was decided. When it raises, nothing was kept.
 
         With `resized`, the pod of the call takes the place of that one, or leaves it as it is.
         """
         fanout = self.ask(call, admission_id)
         try:
-            response, result = await self.attempt(call, fanout, resized)
+            response, result, explaining = await self.attempt(call, fanout, resized)
         except BaseException:
             await carried_through(self.abort(call, fanout, admission_id, hp.LEFTOVERS_DROP))
             raise
@@ -150,7 +171,7 @@ class Decider:
         else:
             await carried_through(self._refuse(call, fanout, admission_id, result, resized))
         response.revision = self._records.revision
-        return response, result
+        return Judged(response, result, explaining)
 
     def ask(self, call: AdmitCall, admission_id: AdmissionId, *, group: bool = False) -> Fanout:
         """The providers, about the pod."""
@@ -166,7 +187,7 @@ class Decider:
 
     async def attempt(
         self, call: AdmitCall, fanout: Fanout, resized: Resized | None = None
-    ) -> tuple[ad.AdmitResponse, ScopeResult]:
+    ) -> tuple[ad.AdmitResponse, ScopeResult, Explaining | None]:
         """Decide; what the providers have taken then is kept or taken back by the caller."""
         try:
             result = await self.parts.scope.admit(_judged(call.pod, resized), fanout)
@@ -188,14 +209,15 @@ class Decider:
             )
         if result.admitted:
             self._refuse_what_others_have(call.pod, fanout)
-        return await self._answer(call, result, fanout, resized), result
+        response = self._answer(call, result, fanout, resized)
+        return response, result, await self._explaining(call, result, fanout)
 
     def _refuse_what_others_have(self, pod: Pod, fanout: Fanout) -> None:
         for handle in fanout.handles:
             if not handle.built_in:
                 self._lost.refuse(handle.name, pod.uid, fanout.devices_of(handle))
 
-    async def _answer(
+    def _answer(
         self, call: AdmitCall, result: ScopeResult, fanout: Fanout, resized: Resized | None
     ) -> ad.AdmitResponse:
         response = ad.AdmitResponse(
@@ -218,32 +240,33 @@ class Decider:
             if self._stays(response, resized):
                 del response.allocations[:]
                 response.allocations.extend(before.allocations)
-        await self._explain(response, call, result, fanout)
         return response
 
-    async def _explain(
-        self, response: ad.AdmitResponse, call: AdmitCall, result: ScopeResult, fanout: Fanout
-    ) -> None:
-        """Explain as far as it was asked for, and remember the way as far as it is wanted."""
+    async def _explaining(
+        self, call: AdmitCall, result: ScopeResult, fanout: Fanout
+    ) -> Explaining | None:
+        """What explains as far as it was asked for; the way is remembered as far as it is wanted.
+
+        What providers know only until the pod is undone is asked of them now.
+        """
         asked = call.explain >= pb.EXPLAIN_LEVEL_SUMMARY
         remember = call.remember and not call.dry_run
         if not asked and not remember:
-            return
+            return None
         try:
             way = await self.parts.explainer.way(call.pod, result, fanout)
         except NumalignError as error:
             # Who did not ask for an explanation gets the decision without one.
             if asked:
                 raise
-            text = f"Could not be explained: {error}"
-            self.remembered.keep(call.pod.uid, Way(lambda: pb.Explanation(summary=text)))
-            return
-        if asked:
-            response.explanation.CopyFrom(way(call.explain))
+            self.remembered.keep(call.pod.uid, Way(Explaining(partial(unexplained, error))))
+            return None
+        merges = len(result.merges)
         if remember:
             refused = call if result.refused_by_policy and not call.resize else None
-            explaining = partial(way, pb.EXPLAIN_LEVEL_FULL)
+            explaining = Explaining(partial(way, pb.EXPLAIN_LEVEL_FULL), merges)
             self.remembered.keep(call.pod.uid, Way(explaining, refused, self._records.revision))
+        return Explaining(partial(way, call.explain), merges) if asked else None
 
     async def _commit(
         self,

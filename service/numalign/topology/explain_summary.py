@@ -28,8 +28,6 @@ from numalign.topology.policy import Policy
 from numalign.topology.scope import MergeRecord, ScopeResult
 
 _MOST_CONTAINERS_NAMED = 3
-WOULD_FIT = "What would have fitted"
-"""How a sentence about that begins."""
 
 
 def admission(
@@ -52,19 +50,24 @@ def admission(
 
 
 def rejection(result: ScopeResult, policy: Policy, scope: str, obstacle: Obstacle) -> Explanation:
-    """The paragraph on a refusal that ran into `obstacle`."""
+    """The paragraph on a refusal that ran into `obstacle`.
+
+    First why, then what would have fitted, and as far as there is room, who holds the rest.
+    """
     head = f"Rejected ({result.reason}) by policy {policy.name}"
     if scope != policy.name:
         head += f" in {scope} scope"
     subject = f'container "{obstacle.container}"' if obstacle.container else "the pod"
-    would_fit = f"{WOULD_FIT}: {obstacle.would_fit}" if obstacle.would_fit else ""
+    told = [f"{head}, {subject}: {obstacle.why}"]
+    if obstacle.would_fit:
+        told.append(f"What would have fitted: {obstacle.would_fit}")
     holders = [
         holders_words(one.facts)
         for one in obstacle.found
         if one.facts.resource in obstacle.resources
     ]
     return Explanation(
-        summary=paragraph([f"{head}, {subject}: {obstacle.why}", would_fit, *holders]),
+        summary=paragraph([*told, *holders], always=len(told)),
         obstacles=(obstacle,),
     )
 

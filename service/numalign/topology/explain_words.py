@@ -13,7 +13,7 @@ from numalign.model.resource_names import is_hugepages
 from numalign.provider.values import NodeFacts, ResourceFacts
 from numalign.topology.explain_merge import MergeVerdict, mask_words
 
-LONGEST_PARAGRAPH = 600
+LONGEST_PARAGRAPH = 700
 """About how many characters a summary may have."""
 
 _UNITS = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
@@ -108,14 +108,14 @@ def holders_words(facts: ResourceFacts) -> str:
     return f"{facts.resource} is held by {listed(words)}" if words else ""
 
 
-def paragraph(sentences: Iterable[str], more: str = "") -> str:
-    """The sentences with full stops, as many as there is room for; the first one always.
+def paragraph(sentences: Iterable[str], more: str = "", always: int = 1) -> str:
+    """The sentences with full stops, as many as there is room for; the first of them `always`.
 
     Where some are left out, `more` is added, with `{}` replaced by their number.
     """
     wanted = [f"{sentence.rstrip('.')}." for sentence in sentences if sentence]
-    taken = wanted[:1]
-    for sentence in wanted[1:]:
+    taken = wanted[:always]
+    for sentence in wanted[always:]:
         if len(" ".join([*taken, sentence])) > LONGEST_PARAGRAPH:
             break
         taken.append(sentence)

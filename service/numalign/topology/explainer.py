@@ -6,7 +6,8 @@ the facts behind a refusal, and only then, so that an admission costs nothing mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -25,8 +26,12 @@ from numalign.topology.policy import Policy
 from numalign.topology.scope import MergeRecord, ScopeResult
 from numalign.v1 import types_pb2 as pb
 
-Way = Callable[[pb.ExplainLevel.ValueType], pb.Explanation]
-"""How a decision was reached, not in words yet."""
+
+class Way(Protocol):
+    """How a decision was reached, not in words yet."""
+
+    def __call__(self, level: pb.ExplainLevel.ValueType, elsewhere: str = "") -> pb.Explanation:
+        """The words; `elsewhere` is what else would have taken a pod that was refused."""
 
 
 class AdmissionNotes(Protocol):
@@ -88,11 +93,14 @@ class Explainer:
         notes: AdmissionNotes,
         facts: Sequence[pb.ResourceFacts],
         level: pb.ExplainLevel.ValueType,
+        elsewhere: str = "",
     ) -> pb.Explanation:
         if result.admitted:
             explained = admission(result, self._policy, self._numa, self._scope)
         else:
             obstacle = self._obstacle(pod, result, notes, found_from_messages(facts))
+            would_fit = "; or ".join(filter(None, (obstacle.would_fit, elsewhere)))
+            obstacle = replace(obstacle, would_fit=would_fit)
             explained = rejection(result, self._policy, self._scope, obstacle)
         message = explanation_to_message(explained)
         if level >= pb.EXPLAIN_LEVEL_FULL:

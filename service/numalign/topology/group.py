@@ -24,14 +24,13 @@ from numalign.errors import InvalidInput, Unavailable
 from numalign.model.hint import TopologyHint
 from numalign.model.ids import AdmissionId, PodUid
 from numalign.store.carried import carried_through
-from numalign.topology.decision import AdmitCall, Decider
+from numalign.topology.decision import AdmitCall, Decider, Judged
 from numalign.topology.fanout import Fanout
 from numalign.topology.hint_store import HintStore
 from numalign.topology.picture import Picture
 from numalign.topology.provider_handle import ProviderHandle, bound
 from numalign.topology.records import Admitted, Records
 from numalign.topology.registry import all_delivered
-from numalign.topology.scope import ScopeResult
 from numalign.topology.settling import in_group
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import hint_provider_pb2 as hp
@@ -66,7 +65,7 @@ class Group:
         """Whether the pod is admitted with this group."""
         return pod_uid in self._uids
 
-    async def add(self, call: AdmitCall) -> tuple[ad.AdmitResponse, ScopeResult]:
+    async def add(self, call: AdmitCall) -> Judged:
         """Decide on the next pod; if it is admitted, it is so once the group is kept.
 
         Raises InvalidInput for a pod that cannot be judged: the group goes on without it. Where
@@ -74,7 +73,7 @@ class Group:
         """
         self._fanout = fanout = self.decider.ask(call, self.admission_id, group=True)
         try:
-            response, result = await self.decider.attempt(call, fanout)
+            response, result, explaining = await self.decider.attempt(call, fanout)
             if call.dry_run or not result.admitted:
                 await self._leave(call.pod.uid, fanout)
         except InvalidInput:
@@ -90,7 +89,7 @@ class Group:
             admitted = Admitted(number, call.data, record)
             self._members.append(_Member(admitted, response, result.affinities))
             self._uids.add(call.pod.uid)
-        return response, result
+        return Judged(response, result, explaining)
 
     async def keep(self) -> None:
         """Record the pods that are admitted; all answers then have their revisions.

@@ -23,7 +23,7 @@ from numalign.store.carried import carried_through
 from numalign.telemetry.logs import get_logger, log_fields
 from numalign.topology.claim_preparation import ClaimPreparation
 from numalign.topology.container_life import ContainerLife
-from numalign.topology.decision import AdmitCall, Decider, DecidingParts, Decision
+from numalign.topology.decision import AdmitCall, Decider, DecidingParts, Decision, Judged
 from numalign.topology.group import Group
 from numalign.topology.hint_store import HintStore
 from numalign.topology.picture import Picture
@@ -34,7 +34,7 @@ from numalign.topology.registry import ProviderRegistry, all_delivered
 from numalign.topology.resizing import Resizing
 from numalign.topology.settlement import Settlement
 from numalign.topology.strategies import TopologyStrategies
-from numalign.topology.trials import add_would_fit, fits_elsewhere
+from numalign.topology.trials import fits_elsewhere
 from numalign.topology.turnstile import Turnstile
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import dynamic_resources_pb2_grpc as dr_grpc
@@ -110,7 +110,9 @@ class TopologyManager:
         asked = clock()
         async with self._turnstile.turn():
             waited = clock() - asked
-            return await (self._resize if call.resize else self._add)(call, waited)
+            decision = await (self._resize if call.resize else self._add)(call, waited)
+        await decision.explain()
+        return decision
 
     def admit_pods(self) -> PodStream:
         """Decide on pods in order, those that follow each other closely in groups."""
@@ -154,14 +156,14 @@ class TopologyManager:
         """How the last decisions on these pods were reached, as far as that is remembered."""
         told = {}
         for pod_uid, way in self._decider.remembered.tell(pod_uids).items():
-            told[pod_uid] = explanation = way.explaining()
+            elsewhere = ""
             # What would have fitted can be told only while nothing has changed, and not at the
             # cost of who waits.
-            if way.refused is None or self._turnstile.taken:
-                continue
-            async with self._turnstile.turn():
-                if self._records.revision == way.revision:
-                    await self._add_trials(explanation, way.refused)
+            if way.refused is not None and not self._turnstile.taken:
+                async with self._turnstile.turn():
+                    if self._records.revision == way.revision:
+                        elsewhere = await self._elsewhere(way.refused)
+            told[pod_uid] = await way.explaining.done(elsewhere)
         return told
 
     async def register(self, handle: ProviderHandle) -> None:
@@ -252,19 +254,18 @@ class TopologyManager:
             call, pending = self._resizing.shown_as_allocated(known, call)
         admission_id = self._next_id()
         with log_fields(admission_id=admission_id):
-            response, result = await self._decider.decide(call, admission_id)
-        if call.explain >= pb.EXPLAIN_LEVEL_SUMMARY and result.refused_by_policy:
-            await self._add_trials(response.explanation, call)
+            judged = await self._decider.decide(call, admission_id)
+        elsewhere = ""
+        if judged.explaining is not None and judged.result and judged.result.refused_by_policy:
+            elsewhere = await self._elsewhere(call)
         if known is not None and pending:
-            response.resize_pending = True
-            response.resources.CopyFrom(known.message.resources)
-        return Decision(response=response, result=result, admission_id=admission_id, waited=waited)
+            judged.response.resize_pending = True
+            judged.response.resources.CopyFrom(known.message.resources)
+        return _decision(judged, admission_id, waited, elsewhere)
 
-    async def _add_trials(self, explanation: pb.Explanation, call: AdmitCall) -> None:
-        """Say of a refusal whether another policy or the other scope would have taken the pod."""
-        if explanation.obstacles:
-            words = await fits_elsewhere(self._decider, call, self._next_id)
-            add_would_fit(explanation, words)
+    async def _elsewhere(self, call: AdmitCall) -> str:
+        """Whether another policy or the other scope would have taken a pod that was refused."""
+        return await fits_elsewhere(self._decider, call, self._next_id)
 
     async def _resize(self, call: AdmitCall, waited: float) -> Decision:
         self._records.require(call.pod.uid)
@@ -276,8 +277,8 @@ class TopologyManager:
             return Decision(response=response, waited=waited)
         admission_id = self._next_id()
         with log_fields(admission_id=admission_id):
-            response, result = await self._resizing.decide(known, call, admission_id)
-        return Decision(response=response, result=result, admission_id=admission_id, waited=waited)
+            judged = await self._resizing.decide(known, call, admission_id)
+        return _decision(judged, admission_id, waited)
 
     def _recorded(self, known: Admitted, call: AdmitCall, *, pending: bool) -> ad.AdmitResponse:
         record = known.message
@@ -348,6 +349,19 @@ class TopologyManager:
 
     async def _introduce(self, handle: ProviderHandle) -> None:
         await self._settlement.introduce(handle, self._registry.handles)
+
+
+def _decision(
+    judged: Judged, admission_id: AdmissionId, waited: float, elsewhere: str = ""
+) -> Decision:
+    return Decision(
+        response=judged.response,
+        result=judged.result,
+        admission_id=admission_id,
+        waited=waited,
+        explaining=judged.explaining,
+        elsewhere=elsewhere,
+    )
 
 
 def restore_hints(hints: HintStore, records: Records) -> None:

@@ -91,6 +91,7 @@ class PodStream:
         working = asyncio.ensure_future(self._work())
         try:
             while (event := await self._told.get()) is not None:
+                await _explain(event)
                 yield event
                 self._told.task_done()
             await working
@@ -203,14 +204,18 @@ class PodStream:
             raise AssertionError("no group is open")
         with about(_ADMIT, call, group.admission_id):
             try:
-                response, result = await group.add(call)
+                judged = await group.add(call)
             except InvalidInput as error:
                 return error, None
             except NumalignError as error:
                 self._group = None
                 return error, error
         decision = Decision(
-            response=response, result=result, admission_id=group.admission_id, waited=waited
+            response=judged.response,
+            result=judged.result,
+            admission_id=group.admission_id,
+            waited=waited,
+            explaining=judged.explaining,
         )
         return decision, None
 
@@ -243,6 +248,12 @@ class PodStream:
 
     def _tell(self, event: PodEvent) -> None:
         self._told.put_nowait(event)
+
+
+async def _explain(event: PodEvent) -> None:
+    """Put what was asked for into the answer of an event; the next pod is decided on meanwhile."""
+    if event.decided is not None and isinstance(event.decided.outcome, Decision):
+        await event.decided.outcome.explain()
 
 
 def _now() -> float:

@@ -7,12 +7,12 @@ is needed for an explanation is put aside as it is, and put into words when it i
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from numalign.model.ids import PodUid
-from numalign.v1 import types_pb2 as pb
+from numalign.topology.wording import Explaining
 
 MOST = 256
 
@@ -26,7 +26,7 @@ class Way(Generic[Call]):
     `revision` is that of the record when it was refused.
     """
 
-    explaining: Callable[[], pb.Explanation]
+    explaining: Explaining
     refused: Call | None = None
     revision: int = 0
 

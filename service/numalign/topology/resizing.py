@@ -19,9 +19,8 @@ from numalign.topology.allocated import (
     holds_cpus_or_memory,
     resources_to_message,
 )
-from numalign.topology.decision import HANDLER, AdmitCall, Decider, Resized
+from numalign.topology.decision import HANDLER, AdmitCall, Decider, Judged, Resized
 from numalign.topology.records import Admitted
-from numalign.topology.scope import ScopeResult
 from numalign.topology.settlement import Settlement
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
@@ -86,9 +85,7 @@ class Resizing:
             raise _another(known, changed)
         return pending
 
-    async def decide(
-        self, known: Admitted, call: AdmitCall, admission_id: AdmissionId
-    ) -> tuple[ad.AdmitResponse, ScopeResult | None]:
+    async def decide(self, known: Admitted, call: AdmitCall, admission_id: AdmissionId) -> Judged:
         """Ask the providers about the pod as it is wanted, and record it if they agree.
 
         Refused, the pod keeps what it has. When it raises, nothing has changed.
@@ -103,18 +100,18 @@ class Resizing:
                 dry_run=call.dry_run,
                 resources=known.message.resources,
             )
-            return refusal, None
+            return Judged(refusal, None)
         finished: frozenset[str] = frozenset()
         if not self._as_new:
             finished = self._settlement.finished(known)
         resized = Resized(known, finished)
-        response, result = await self._decider.decide(call, admission_id, resized)
-        response.resources.CopyFrom(
+        judged = await self._decider.decide(call, admission_id, resized)
+        judged.response.resources.CopyFrom(
             resources_to_message(call.pod, self._decider.parts.gates)
-            if result.admitted
+            if judged.result is not None and judged.result.admitted
             else known.message.resources
         )
-        return response, result
+        return judged
 
     def _is_managed_as_whole(self, known: Admitted, call: AdmitCall) -> bool:
         """Whether the pod holds something that its pod-level resources were cut from.

@@ -20,12 +20,10 @@ from numalign.store.carried import carried_through
 from numalign.telemetry.logs import get_logger
 from numalign.topology.decision import AdmitCall, Decider
 from numalign.topology.explain_merge import mask_words
-from numalign.topology.explain_summary import WOULD_FIT
 from numalign.topology.explain_words import listed
 from numalign.topology.scope import Scope, ScopeResult
 from numalign.topology.scope_pod import NAME as POD
 from numalign.v1 import hint_provider_pb2 as hp
-from numalign.v1 import types_pb2 as pb
 
 LONGEST_SECONDS = 1.0
 """How long all trials may take together: others wait for the node's turn meanwhile."""
@@ -61,19 +59,6 @@ async def fits_elsewhere(
     except (NumalignError, TimeoutError) as error:
         _log.debug("not known whether something else would do", error=str(error))
     return "; or ".join(words)
-
-
-def add_would_fit(explanation: pb.Explanation, words: str) -> None:
-    """Add to the message of a refusal that something else would have fitted; nothing, if empty."""
-    if not words:
-        return
-    obstacle = explanation.obstacles[0]
-    told = f"{WOULD_FIT}: {obstacle.would_fit}"
-    if obstacle.would_fit and told in explanation.summary:
-        explanation.summary = explanation.summary.replace(told, f"{told}; or {words}")
-    else:
-        explanation.summary += f" {WOULD_FIT}: {words}."
-    obstacle.would_fit = "; or ".join(filter(None, (obstacle.would_fit, words)))
 
 
 async def _tried(

@@ -12,11 +12,12 @@ from numalign.errors import FieldViolation, InvalidInput, NumalignError, Unavail
 from numalign.model.ids import AdmissionId, PodUid
 from numalign.model.pod import Pod
 from numalign.topology import pod_stream as module
-from numalign.topology.decision import AdmitCall, Decision
+from numalign.topology.decision import AdmitCall, Decision, Judged
 from numalign.topology.group import Group
 from numalign.topology.pod_stream import AskedPod, PodEvent, PodStream
 from numalign.topology.scope import ScopeResult
 from numalign.topology.turnstile import Turnstile
+from numalign.topology.wording import Explaining
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
 
@@ -41,12 +42,14 @@ class FakeGroup:
     def __contains__(self, uid: object) -> bool:
         return uid in self.uids
 
-    async def add(self, call: AdmitCall) -> tuple[ad.AdmitResponse, ScopeResult]:
+    async def add(self, call: AdmitCall) -> Judged:
         error = self.world.fails.get(call.pod.uid)
         if error is not None:
             raise error
         self.uids.append(call.pod.uid)
-        return ad.AdmitResponse(verdict=pb.VERDICT_ADMITTED), ScopeResult(admitted=True)
+        response = ad.AdmitResponse(verdict=pb.VERDICT_ADMITTED)
+        words = Explaining(lambda _: self.world.explained(call))
+        return Judged(response, ScopeResult(admitted=True), words)
 
     async def keep(self) -> None:
         if self.world.cannot_keep is not None:
@@ -67,6 +70,9 @@ class World:
         self.fails: dict[str, NumalignError] = {}
         self.cannot_keep: NumalignError | None = None
         self.done: list[tuple[str, ...]] = []
+
+    def explained(self, call: AdmitCall) -> pb.Explanation:
+        return pb.Explanation(summary=f"why {call.pod.uid}")
 
     async def one(self, call: AdmitCall, waited: float) -> Decision:
         self.done.append(("alone", call.pod.uid))
@@ -124,6 +130,19 @@ async def test_pods_that_follow_each_other_are_recorded_together() -> None:
 
     assert told(events) == "abc|d|"
     assert world.done == [("kept", "a", "b", "c"), ("kept", "d")]
+
+
+async def test_each_pod_is_explained_before_it_is_told_of() -> None:
+    world = World()
+
+    events = await world.events([asked("a"), asked("b", more=False), asked("c", more=False)])
+
+    outcomes = [event.decided.outcome for event in events if event.decided is not None]
+    assert [o.response.explanation.summary for o in outcomes if isinstance(o, Decision)] == [
+        "why a",
+        "why b",
+        "why c",
+    ]
 
 
 async def test_a_pod_that_was_promised_and_does_not_come_is_not_waited_for_long(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from grpc import StatusCode, aio
@@ -12,6 +13,7 @@ from tests.integration.one_node import OneNode, opened
 
 from numalign.config.settings import Service
 from numalign.rpc.status import violations_of
+from numalign.topology.explainer import Explainer
 from numalign.topology.records import Admitted, Records
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import topology_pb2 as tm
@@ -63,6 +65,31 @@ async def test_a_release_waits_for_an_admit_that_was_given_up(
         await release
         assert list((await node.listing()).admissions) == []
         assert await node.faults() == []
+
+
+async def test_nobody_waits_for_an_explanation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[bool] = []
+    explain = Explainer._explain
+
+    async with opened(tmp_path) as node:
+
+        def noted(*given: Any) -> pb.Explanation:
+            taken.append(node.turnstile.taken)
+            return explain(*given)
+
+        monkeypatch.setattr(Explainer, "_explain", noted)
+        for cpu, verdict in ((1, pb.VERDICT_ADMITTED), (99, pb.VERDICT_REJECTED)):
+            for dry_run in (True, False):
+                request = ad.AdmitRequest(
+                    pod=pod(f"p{cpu}", cpu=cpu), dry_run=dry_run, explain=pb.EXPLAIN_LEVEL_FULL
+                )
+                answer = await node.admission.Admit(request)
+                assert answer.verdict == verdict
+                assert answer.explanation.summary
+                assert len(answer.explanation.merges) == 1
+    assert taken[:4] == [False] * 4
 
 
 async def test_a_changed_spec_names_the_field(tmp_path: Path) -> None:
