@@ -72,14 +72,23 @@ class KubeletDeviceEngine(DeviceEngine):
         self.update_inventory(inventory_of(observation))
 
     def asks(self, pod: Pod) -> bool:
-        """Whether the pod has to do with the kubelet's devices, as far as one can tell."""
-        unknown = not self._observation.complete
-        return any(
+        """Whether the pod has to do with the kubelet's devices, as far as one can tell.
+
+        A resource that the kubelet has not told of may be one that came since it was asked.
+        """
+        return self.is_unheard_of(pod) or any(
             count and not container.is_regular_init
             for container in pod.all_containers()
-            for count in (
-                self._asked_blindly(pod, container) if unknown else self._requests(pod, container)
-            ).values()
+            for count in self._requests(pod, container).values()
+        )
+
+    def is_unheard_of(self, pod: Pod) -> bool:
+        """Whether the pod asks for an extended resource that the kubelet has not told of."""
+        known = self._observation.resources() if self._observation.complete else frozenset()
+        return any(
+            count and not container.is_regular_init and resource not in known
+            for container in pod.all_containers()
+            for resource, count in self._asked_blindly(pod, container).items()
         )
 
     def is_awaited(self, pod: Pod) -> bool:

@@ -114,7 +114,7 @@ class KubeletLook:
     async def _learn(self, pod: Pod) -> bool:
         """Ask once: for the pod, else for all; whether everything about it is known now."""
         try:
-            if not self._engine.observation.complete:
+            if self._engine.is_unheard_of(pod):
                 await self.refresh()
             async with self._asking:
                 told = await self._kubelet.pod(key_of(pod), LOOK_SECONDS)

@@ -110,24 +110,25 @@ def test_before_the_kubelet_has_told_every_extended_resource_is_waited_for() -> 
 
 
 @pytest.mark.parametrize(
-    ("which", "asks"),
+    ("which", "asks", "awaited"),
     [
-        pytest.param(named(container(gpu=1)), True, id="devices"),
-        pytest.param(named(container(gpu=0)), False, id="none of them"),
-        pytest.param(named(container(nic=1)), False, id="devices of nobody"),
-        pytest.param(named(container("i", init=True, gpu=1)), False, id="for an init container"),
+        pytest.param(named(container(gpu=1)), True, True, id="devices"),
+        pytest.param(named(container(gpu=0)), False, False, id="none of them"),
+        pytest.param(named(container(nic=1)), True, False, id="devices of nobody, or new ones"),
+        pytest.param(named(container("i", init=True, gpu=1)), False, False, id="for an init one"),
         pytest.param(
             named(container(gpu=1), claimed_resources=frozenset({("app", GPU)})),
+            False,
             False,
             id="backed by a claim",
         ),
     ],
 )
-def test_who_asks_for_the_kubelets_devices(which: Pod, asks: bool) -> None:
+def test_who_asks_for_the_kubelets_devices(which: Pod, asks: bool, awaited: bool) -> None:
     engine = following()
 
     assert engine.asks(which) == asks
-    assert engine.is_awaited(which) == asks
+    assert engine.is_awaited(which) == awaited
 
 
 def test_init_containers_have_no_preference_and_nothing_recorded() -> None:

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from tests.unit.device.device_world import GPU, container, pod
-from tests.unit.device.kubelet.kubelet_world import Kubelet, silent, told, told_pod
+from tests.unit.device.kubelet.kubelet_world import FOUR, Kubelet, silent, told, told_pod
 from tests.waiting import LONG, until
 
 from numalign.device.kubelet import looking
@@ -143,6 +143,36 @@ async def test_the_first_look_asks_for_everything(world: World) -> None:
     assert world.known()
     assert world.engine.observation.complete
     assert world.carried == 1
+
+
+async def test_a_resource_that_came_since_the_last_poll_is_asked_for(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the first pods of a new device plugin would be placed apart from their devices."""
+    monkeypatch.setattr(looking, "LOOK_SECONDS", 0.05)
+    world.kubelet.devices = ()
+    await world.look.refresh()
+    assert world.known()
+    world.kubelet.devices = FOUR
+
+    await world.look.look_at(ONE, WHICH)
+    assert not world.known()
+    world.kubelet.give(GIVEN)
+    await world.look.look_at(TWO, WHICH)
+
+    assert world.known()
+    assert world.engine.observation.pods == {GIVEN.key: GIVEN}
+
+
+async def test_a_resource_that_is_no_device_of_the_kubelet_is_not_waited_for(world: World) -> None:
+    world.kubelet.devices = ()
+    await world.look.refresh()
+    world.kubelet.calls.clear()
+
+    await world.look.look_at(ONE, WHICH)
+
+    assert world.known()
+    assert world.kubelet.calls == ["allocatable", "pods", "pod", "pods"]
 
 
 async def test_polls_carry_changes_alone(world: World) -> None:
