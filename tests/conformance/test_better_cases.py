@@ -21,10 +21,11 @@ from tests.conformance.user_cases import (
     single_threads,
 )
 
+from numalign.model.cpu_set import CpuSet
 from numalign.v1 import types_pb2 as pb
 
 SYSFS = Path(__file__).parents[1] / "fixtures" / "sysfs" / "2s-hugepages-1g.tar.gz"
-TESTED = {"uc-05", "uc-25", "uc-33", "uc-36", "uc-38"}
+TESTED = {"uc-05", "uc-25", "uc-27", "uc-33", "uc-36", "uc-38"}
 
 
 @pytest.fixture
@@ -190,3 +191,25 @@ async def test_uc_36_huge_pages_that_the_kernel_does_not_have(
 def write(path: Path, text: str) -> None:
     path.chmod(0o644)
     path.write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("few", "whole_socket"),
+    [pytest.param(False, False, id="as-a-kubelet"), pytest.param(True, True, id="one-socket")],
+)
+async def test_uc_27_spread_within_a_socket(few: bool, whole_socket: bool, directory: Path) -> None:
+    nodes = []
+    for n in range(8):
+        node = numa_node(n, single_threads(32 * n, 32))
+        nodes.append({**node, "cores": [{**core, "socket_id": n // 4} for core in node["cores"]]})
+    options = {"distribute-cpus-across-numa": "true", "align-by-socket": "true"}
+    machine = node_of(nodes, reserved="126-127,254-255", options=options)
+    gates = {"CPUManagerPolicyAlphaOptions": True}
+    placement = {"fewSockets": few}
+    async with agent_of("uc-27", machine, directory, gates, placement=placement) as agent:
+        decision = await agent.admit(pod("p", cpu="120"))
+
+    given = CpuSet.parse(decision.allocations[0].cpus)
+    by_node = [sum(1 for cpu in given if cpu // 32 == n) for n in range(8)]
+    assert sum(by_node) == 120
+    assert (by_node == [30, 30, 30, 30, 0, 0, 0, 0]) is whole_socket

@@ -12,12 +12,14 @@ from numalign.model.settings import CpuSwitches, Placement
 PLACEMENT = "numalign.placement"
 """The path of the section."""
 
+_NUMA, _SOCKET = "distribute-cpus-across-numa", "align-by-socket"
 
 _KEYS = (
     "numaAllocationStrategy",
     "keepSharedCpus",
     "reuseInitCpus",
     "fewUncoreCaches",
+    "fewSockets",
     "kernelHugePages",
 )
 
@@ -34,6 +36,7 @@ def read_placement(section: Section) -> Placement:
             keep_shared=section.boolean("keepSharedCpus", default.cpu.keep_shared),
             reuse_init=section.boolean("reuseInitCpus", default.cpu.reuse_init),
             few_caches=section.boolean("fewUncoreCaches", default.cpu.few_caches),
+            few_sockets=section.boolean("fewSockets", default.cpu.few_sockets),
         ),
         kernel_huge_pages=section.choice("kernelHugePages", default.kernel_huge_pages),
     )
@@ -46,6 +49,7 @@ def placement_document(placement: Placement) -> dict[str, object]:
         "keepSharedCpus": placement.cpu.keep_shared,
         "reuseInitCpus": placement.cpu.reuse_init,
         "fewUncoreCaches": placement.cpu.few_caches,
+        "fewSockets": placement.cpu.few_sockets,
         "kernelHugePages": placement.kernel_huge_pages.value,
     }
 
@@ -70,6 +74,10 @@ def without_effect(settings: Settings) -> tuple[str, ...]:
         "fewUncoreCaches": (
             "without cpuManagerPolicy static and its option prefer-align-cpus-by-uncorecache",
             _has_cpu_option(settings, "prefer-align-cpus-by-uncorecache"),
+        ),
+        "fewSockets": (
+            f"without cpuManagerPolicy static and its options {_NUMA} and {_SOCKET}",
+            _has_cpu_option(settings, _NUMA) and _has_cpu_option(settings, _SOCKET),
         ),
         "kernelHugePages": (
             "without memoryManagerPolicy Static and a machine that is read from a root",

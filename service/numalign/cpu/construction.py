@@ -6,11 +6,13 @@ Rules CPU-1, CPU-2, CPU-6, CPU-7 and CPU-15..CPU-21, in the kubelet's order.
 from __future__ import annotations
 
 from numalign.cpu.hints import HintTable
-from numalign.cpu.options import OptionError, check_options, parse_options
+from numalign.cpu.options import CpuOptions, OptionError, check_options, parse_options
 from numalign.cpu.reserved import ReservationError, reserve, reserved_count
 from numalign.cpu.sizes import Sizes
 from numalign.cpu.static_setup import StaticSetup, near_cpus
+from numalign.cpu.take import Taker
 from numalign.cpu.take_few_caches import FewCaches
+from numalign.cpu.take_few_sockets import FewSockets
 from numalign.cpu.topology import CpuTopology, TopologyError, discover
 from numalign.errors import ConfigError, StartError
 from numalign.model.cpu_set import CpuSet, CpuSetSyntaxError
@@ -77,9 +79,8 @@ def static_setup(
         check_options(options, topology, topology_policy)
         take = sizes(topology, options)
         reservation = reserve(listed, count, topology, take)
-        if switches.few_caches and options.prefer_align_cpus_by_uncorecache:
-            # What is reserved stays the kubelet's choice.
-            take = FewCaches(topology, whole_cores=options.full_pcpus_only)
+        # What is reserved stays the kubelet's choice.
+        take = _switched(take, topology, options, switches)
     except (OptionError, ReservationError) as error:
         raise StartError(
             STAGE,
@@ -96,3 +97,15 @@ def static_setup(
         near=near_cpus(topology, by_socket=options.align_by_socket),
         switches=switches,
     )
+
+
+def _switched(
+    take: Taker, topology: CpuTopology, options: CpuOptions, switches: CpuSwitches
+) -> Taker:
+    """`take`, or what a switch has in its place; the options exclude each other (CPU-5)."""
+    whole_cores = options.full_pcpus_only
+    if switches.few_caches and options.prefer_align_cpus_by_uncorecache:
+        return FewCaches(topology, whole_cores=whole_cores)
+    if switches.few_sockets and options.distribute_cpus_across_numa and options.align_by_socket:
+        return FewSockets(topology, take, whole_cores=whole_cores)
+    return take

@@ -110,6 +110,8 @@ def _exclusive_notes(setup: StaticSetup, state: CpuState, pod: Pod, count: int) 
             notes.append("fewUncoreCaches: whole cores of as few caches as possible")
     if options.distribute_cpus_across_numa:
         notes.append("distribute-cpus-across-numa: spread evenly over the chosen NUMA nodes")
+        if setup.switches.few_sockets and options.align_by_socket:
+            notes.append("fewSockets: over NUMA nodes of as few sockets as possible")
     if options.align_by_socket:
         notes.append("align-by-socket: NUMA nodes of as few sockets are preferred as well")
     if setup.switches.keep_shared and options.strict_cpu_reservation:

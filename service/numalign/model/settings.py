@@ -73,11 +73,14 @@ class CpuSwitches:
     `keep_shared`: a pod is refused whose exclusive CPUs would leave none shared. `reuse_init`:
     a container takes what init containers of its pod have left before other CPUs. `few_caches`:
     with `prefer-align-cpus-by-uncorecache`, whole cores of as few caches as possible.
+    `few_sockets`: with `distribute-cpus-across-numa` and `align-by-socket`, CPUs are spread within
+    as few sockets as possible.
     """
 
     keep_shared: bool = False
     reuse_init: bool = False
     few_caches: bool = False
+    few_sockets: bool = False
 
 
 KUBELET_CPUS = CpuSwitches()

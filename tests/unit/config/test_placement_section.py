@@ -37,6 +37,21 @@ def test_everything_is_off_by_default(settings: Read) -> None:
     assert switches_on(read.placement) == ()
 
 
+def test_a_switch_whose_options_exclude_those_of_another(settings: Read) -> None:
+    read = settings(
+        """
+cpuManagerPolicy: static
+cpuManagerPolicyOptions: {distribute-cpus-across-numa: "true", align-by-socket: "true"}
+reservedSystemCPUs: "0"
+featureGates: {CPUManagerPolicyAlphaOptions: true}
+numalign: {placement: {fewSockets: true}}
+"""
+    )
+
+    assert read.placement.cpu == CpuSwitches(few_sockets=True)
+    assert read.warnings == ()
+
+
 def test_everything_on(settings: Read) -> None:
     read = settings(ALL_ON)
 
@@ -104,6 +119,12 @@ def test_mistakes(settings: Read, section: str, problem: str) -> None:
             "numalign.placement.kernelHugePages: has no effect without memoryManagerPolicy Static "
             "and a machine that is read from a root",
             id="pages",
+        ),
+        pytest.param(
+            "{fewSockets: true}",
+            "numalign.placement.fewSockets: has no effect without cpuManagerPolicy static and its "
+            "options distribute-cpus-across-numa and align-by-socket",
+            id="sockets",
         ),
         pytest.param("{keepSharedCpus: false}", None, id="shared-off"),
         pytest.param(
