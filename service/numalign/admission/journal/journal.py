@@ -2,7 +2,8 @@
 
 An answer never waits for it. A decision is noted in memory; a moment later all that was noted
 is written at once, in a thread, with the explanations that the Topology Manager remembers. An
-agent that asks again and hears the same adds to the count of its last decision.
+agent that asks again and hears the same adds to the count of its last decision. Who asks has those
+decisions read that the index finds, and no others.
 """
 
 from __future__ import annotations
@@ -12,13 +13,16 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TypeVar
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from numalign.admission.journal.entry import leave_out_details
+from numalign.admission.journal.index import DecisionIndex
+from numalign.admission.journal.lookup import got, listed
 from numalign.admission.journal.segments import Segments
-from numalign.admission.journal.selection import check_filter, is_of_pod, is_wanted, merged
-from numalign.errors import NotFound, Unavailable
+from numalign.admission.journal.selection import check_filter
+from numalign.errors import Unavailable
 from numalign.telemetry.logs import get_logger
 from numalign.telemetry.metrics import Counter
 from numalign.v1 import decisions_pb2 as dc
@@ -27,7 +31,6 @@ from numalign.v1 import types_pb2 as pb
 WRITTEN_AFTER_SECONDS = 0.5
 """How long a decision may be in memory alone."""
 
-DEFAULT_LIMIT = 100
 DECIDER = "topology-manager"
 """The handler that explains what it decides."""
 
@@ -38,6 +41,8 @@ _MOST_PENDING = 64
 Explanations = Mapping[str, pb.Explanation]
 Explain = Callable[[Sequence[str]], Awaitable[Explanations]]
 """Explains how these pods were decided on, by UID, as far as that is remembered."""
+
+T = TypeVar("T")
 
 _log = get_logger("journal")
 
@@ -68,10 +73,8 @@ class Journal:
         self._flushing: asyncio.Task[None] | None = None
         self._failing = False
         self._many = asyncio.Event()
-        numbers = merged(segments.read())
-        self._number = max(numbers, default=0)
-        self._oldest = min(numbers, default=0)
-        self._newer_from = self._oldest
+        self._index = DecisionIndex(segments.read())
+        self._number = self._index.newest
 
     def note(self, record: dc.DecisionRecord) -> None:
         """A decision was made now; its number, count and first time are given here."""
@@ -80,7 +83,7 @@ class Journal:
         if (
             last is not None
             and last.said == said
-            and last.number >= self._oldest
+            and last.number >= self._index.oldest
             and record.verdict != pb.VERDICT_ADMITTED
         ):
             self._note_again(last, record.last_time)
@@ -100,36 +103,11 @@ class Journal:
     async def list(self, request: dc.ListDecisionsRequest) -> dc.ListDecisionsResponse:
         """The decisions asked for, the newest first. Raises InvalidInput, Unavailable."""
         check_filter(request.filter)
-        records = await self._records()
-        found = [r for r in records.values() if is_wanted(r, request.filter)]
-        found.sort(key=lambda r: (r.last_time.ToNanoseconds(), r.number), reverse=True)
-        shown = found[: request.limit or DEFAULT_LIMIT]
-        if not request.with_explanations:
-            for record in shown:
-                record.ClearField("explanation")
-        response = dc.ListDecisionsResponse(decisions=shown, left_out=len(found) - len(shown))
-        if records:
-            response.kept_since.CopyFrom(next(iter(records.values())).first_time)
-        return response
+        return await self._read(lambda: listed(self._index, self._segments, request))
 
     async def get(self, request: dc.GetDecisionRequest) -> dc.DecisionRecord:
         """One decision. Raises NotFound saying how far back the journal goes, Unavailable."""
-        records = await self._records()
-        if request.WhichOneof("decision") == "number":
-            found = records.get(request.number)
-            what = f"number: the journal has no decision {request.number}"
-        else:
-            of_pod = [r for r in records.values() if is_of_pod(r, request.pod)]
-            found = max(of_pod, key=lambda r: r.last_time.ToNanoseconds(), default=None)
-            what = f'pod: the journal has no decision on "{request.pod}"'
-        if found is not None:
-            return found
-        there = "it is empty"
-        if records:
-            oldest = Timestamp(seconds=next(iter(records.values())).first_time.seconds)
-            many = "1 decision" if len(records) == 1 else f"{len(records)} decisions"
-            there = f"it has {many} and goes back to {oldest.ToJsonString()}"
-        raise NotFound(f"{what}: {there}")
+        return await self._read(lambda: got(self._index, self._segments, request))
 
     async def flush(self) -> None:
         """Write what was noted so far."""
@@ -143,8 +121,7 @@ class Journal:
             entries = [dc.JournalEntry(decision=self._fitting(r)) for r in pending.values()]
             entries += [dc.JournalEntry(again=entry) for entry in again.values()]
             try:
-                if await asyncio.to_thread(self._segments.append, entries):
-                    self._oldest, self._newer_from = self._newer_from, self._number + 1
+                written = await asyncio.to_thread(self._segments.append, entries)
             except OSError as error:
                 self._dropped.inc(len(entries))
                 if not self._failing:
@@ -152,6 +129,10 @@ class Journal:
                 self._failing = True
             else:
                 self._failing = False
+                for entry, position in zip(entries, written.positions, strict=True):
+                    self._index.note(entry, position)
+                if written.full:
+                    self._index.let_go_of_older()
 
     async def close(self) -> None:
         """Write what is left and give the files back."""
@@ -170,12 +151,21 @@ class Journal:
             self._flushing = None
         await self.flush()
 
-    async def _records(self) -> dict[int, dc.DecisionRecord]:
+    async def _read(self, answer: Callable[[], T]) -> T:
+        """Answer in a thread from what is written. Raises what `answer` does, and Unavailable."""
         # A caller that hangs up must not take what was about to be written with it.
         await asyncio.shield(asyncio.ensure_future(self.flush()))
         async with self._files:
             try:
-                return merged(await asyncio.to_thread(self._segments.read))
+                try:
+                    return await asyncio.to_thread(answer)
+                except OSError as error:
+                    # Somebody has changed the files: what counts is what they hold.
+                    _log.warning("the journal's files are not as they were left", error=str(error))
+                    self._index = await asyncio.to_thread(
+                        lambda: DecisionIndex(self._segments.read())
+                    )
+                    return await asyncio.to_thread(answer)
             except OSError as error:
                 path = error.filename or self._segments.newer
                 raise Unavailable(f"journal {path}: {error.strerror}") from error

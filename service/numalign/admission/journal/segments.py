@@ -7,11 +7,15 @@ journal calls it from a thread.
 
 from __future__ import annotations
 
+import errno
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from struct import Struct
+from typing import BinaryIO
 
 from google.protobuf.message import DecodeError
 
@@ -28,6 +32,33 @@ _MODE = 0o600
 
 _HEAD = Struct("<II")
 """Length and CRC-32 of what follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an entry begins: in the older or the newer file, and at which byte."""
+
+    older: bool
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An entry of the files, and where it is."""
+
+    entry: dc.JournalEntry
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Where in the newer file entries were written.
+
+    `full`: the file is the older one by now, and the one that was the older is gone.
+    """
+
+    positions: tuple[int, ...]
+    full: bool
 
 
 class Segments:
@@ -67,16 +98,13 @@ class Segments:
         """Bytes that one entry may take."""
         return self._half // 4
 
-    def append(self, entries: Iterable[dc.JournalEntry]) -> bool:
-        """Write entries; whether the newer file was full, and the older one let go of.
-
-        Raises OSError; what was written by half is cut off then.
-        """
-        frames = b"".join(map(_frame, entries))
+    def append(self, entries: Iterable[dc.JournalEntry]) -> Written:
+        """Write entries. Raises OSError; what was written by half is cut off then."""
+        frames = [_frame(entry) for entry in entries]
         with open(self.newer, "ab", opener=_private) as file:
             before = file.tell()
             try:
-                file.write(frames)
+                file.write(b"".join(frames))
                 file.flush()
             except OSError:
                 os.truncate(self.newer, before)
@@ -84,16 +112,28 @@ class Segments:
             full = file.tell() >= self._half
         if full:
             self.newer.replace(self.older)
-        return full
+        begins = accumulate(map(len, frames[:-1]), initial=before)
+        return Written(tuple(begins) if frames else (), full)
 
-    def read(self) -> list[dc.JournalEntry]:
+    def read(self) -> Iterator[Kept]:
         """Every entry, in the order of writing. Raises OSError."""
-        return [
-            entry
-            for path in (self.older, self.newer)
-            if path.exists()
-            for entry, _ in _entries(path.read_bytes())
-        ]
+        for path in (self.older, self.newer):
+            if path.exists():
+                for entry, begin, _ in _entries(path.read_bytes()):
+                    yield Kept(entry, Place(older=path == self.older, position=begin))
+
+    def read_at(self, places: Sequence[Place]) -> list[dc.JournalEntry]:
+        """The entries at these places. Raises OSError, also where one is damaged."""
+        found: dict[Place, dc.JournalEntry] = {}
+        for older, path in ((True, self.older), (False, self.newer)):
+            wanted = [place for place in places if place.older == older]
+            if not wanted:
+                continue
+            with path.open("rb") as file:
+                for place in wanted:
+                    file.seek(place.position)
+                    found[place] = _read_one(file, path)
+        return [found[place] for place in places]
 
     def close(self) -> None:
         """Give the files back."""
@@ -105,7 +145,7 @@ class Segments:
                 continue
             path.chmod(_MODE)
             data = path.read_bytes()
-            sound = max((end for _, end in _entries(data)), default=0)
+            sound = max((end for _, _, end in _entries(data)), default=0)
             if sound < len(data):
                 self.cut_off += len(data) - sound
                 os.truncate(path, sound)
@@ -120,21 +160,37 @@ def _frame(entry: dc.JournalEntry) -> bytes:
     return _HEAD.pack(len(data), zlib.crc32(data)) + data
 
 
-def _entries(data: bytes) -> Iterator[tuple[dc.JournalEntry, int]]:
-    """Entries with where they end, up to the first that is not whole."""
+def _entries(data: bytes) -> Iterator[tuple[dc.JournalEntry, int, int]]:
+    """Entries with where they begin and end, up to the first that is not whole."""
     position = 0
     while position + _HEAD.size <= len(data):
         length, checksum = _HEAD.unpack_from(data, position)
         start = position + _HEAD.size
-        body = data[start : start + length]
-        if len(body) < length or zlib.crc32(body) != checksum:
+        entry = _entry_of(data[start : start + length], length, checksum)
+        if entry is None:
             return
-        try:
-            entry = dc.JournalEntry.FromString(body)
-        except DecodeError:
-            return
+        yield entry, position, start + length
         position = start + length
-        yield entry, position
+
+
+def _read_one(file: BinaryIO, path: Path) -> dc.JournalEntry:
+    begin = file.tell()
+    head = file.read(_HEAD.size)
+    if len(head) == _HEAD.size:
+        length, checksum = _HEAD.unpack(head)
+        entry = _entry_of(file.read(length), length, checksum)
+        if entry is not None:
+            return entry
+    raise OSError(errno.EBADMSG, f"the decision at byte {begin} is damaged", path)
+
+
+def _entry_of(body: bytes, length: int, checksum: int) -> dc.JournalEntry | None:
+    if len(body) < length or zlib.crc32(body) != checksum:
+        return None
+    try:
+        return dc.JournalEntry.FromString(body)
+    except DecodeError:
+        return None
 
 
 def _refused(directory: Path, error: OSError) -> StateError:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from numalign.admission.journal.journal import WRITTEN_AFTER_SECONDS, Explanations, Journal
-from numalign.admission.journal.segments import Segments
+from numalign.admission.journal.segments import Segments, Written
 from numalign.errors import InvalidInput, NotFound
 from numalign.v1 import decisions_pb2 as dc
 from numalign.v1 import types_pb2 as pb
@@ -202,7 +202,7 @@ async def test_a_full_disk_costs_decisions_and_is_counted(
     dropped = Dropped()
     journal = open_journal(tmp_path, dropped)
 
-    def full(self: Segments, entries: Iterable[dc.JournalEntry]) -> bool:
+    def full(self: Segments, entries: Iterable[dc.JournalEntry]) -> Written:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
@@ -222,4 +222,25 @@ async def test_many_at_once_are_written_before_their_ways_are_forgotten(tmp_path
     async with asyncio.timeout(WRITTEN_AFTER_SECONDS * 600):
         while not (tmp_path / "decisions.log").exists():  # noqa: ASYNC110 - no event says it
             await asyncio.sleep(0.001)
+    await journal.close()
+
+
+@pytest.mark.parametrize("damage", ["gone", "changed"])
+async def test_what_the_files_hold_counts_where_somebody_has_changed_them(
+    tmp_path: Path, damage: str
+) -> None:
+    journal = open_journal(tmp_path)
+    journal.note(decision("a"))
+    journal.note(decision("b"))
+    assert await names(journal) == ["b", "a"]
+    file = tmp_path / "decisions.log"
+    if damage == "gone":
+        file.unlink()
+    else:
+        data = bytearray(file.read_bytes())
+        data[-1] ^= 0xFF
+        file.write_bytes(bytes(data))
+    assert await names(journal) == ([] if damage == "gone" else ["a"])
+    journal.note(decision("c"))
+    assert (await journal.get(dc.GetDecisionRequest(pod="c"))).number == 3
     await journal.close()

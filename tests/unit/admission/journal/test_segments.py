@@ -18,12 +18,12 @@ def entry(number: int, text: str = "") -> dc.JournalEntry:
 
 
 def numbers(segments: Segments) -> list[int]:
-    return [found.decision.number for found in segments.read()]
+    return [kept.entry.decision.number for kept in segments.read()]
 
 
 def test_what_is_written_is_read_by_the_next_process(tmp_path: Path) -> None:
     first = Segments(tmp_path / "journal", SIZE)
-    assert not first.append([entry(1), entry(2)])
+    assert not first.append([entry(1), entry(2)]).full
     first.close()
     second = Segments(tmp_path / "journal", SIZE)
     assert numbers(second) == [1, 2]
@@ -33,7 +33,7 @@ def test_what_is_written_is_read_by_the_next_process(tmp_path: Path) -> None:
 
 def test_the_files_stay_below_the_size_and_keep_the_newest(tmp_path: Path) -> None:
     segments = Segments(tmp_path, SIZE)
-    rotations = sum(segments.append([entry(i, "x" * 1000)]) for i in range(1, 501))
+    rotations = sum(segments.append([entry(i, "x" * 1000)]).full for i in range(1, 501))
     assert rotations > 5
     found = numbers(segments)
     assert found == list(range(found[0], 501))
