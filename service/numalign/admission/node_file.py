@@ -76,6 +76,11 @@ class NodeFile:
         return status.st_mtime_ns, status.st_size, status.st_ino
 
 
+def read_node(path: Path) -> core_pb2.Node:
+    """The Node object in a file. Raises ConfigError naming the file."""
+    return core_pb2.Node.FromString(_read(path).data)
+
+
 def _read(path: Path) -> KnownNode:
     document = read_document(path)
     if not isinstance(document, Mapping):

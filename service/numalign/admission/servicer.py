@@ -32,6 +32,9 @@ from numalign.v1 import decisions_pb2 as dc
 from numalign.v1 import topology_pb2 as tm
 from numalign.v1 import topology_pb2_grpc as tm_grpc
 
+Simulator = Callable[[ad.SimulateRequest], AsyncGenerator[ad.SimulateResponse, None]]
+"""Answers a simulation; closed early, nothing of it goes on."""
+
 
 class AdmissionServicer(ad_grpc.AdmissionServicer):
     """Serves agents over one Topology Manager."""
@@ -44,16 +47,18 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
         noted: Callable[[int], None],
         chain: AdmitChain,
         journal: Journal | None,
+        simulated: Simulator,
     ) -> None:
         """Make it. `noted` hears the revision of every answer that changed something.
 
         `chain` judges pods once it knows the Node object, or others have handlers in it.
-        `journal` is where decisions are noted; None: nowhere.
+        `journal` is where decisions are noted; None: nowhere. `simulated` answers simulations.
         """
         self._topology = topology
         self._default_owner = default_owner
         self._chain = chain
         self._journal = journal
+        self._simulated = simulated
         self._judging = Judging(topology, default_owner, observer, noted, chain, journal)
 
     async def Admit(
@@ -243,6 +248,14 @@ class AdmissionServicer(ad_grpc.AdmissionServicer):
         if not request.pod and not request.number:
             raise InvalidInput(FieldViolation("pod", "Required value, or a number"))
         return dc.GetDecisionResponse(decision=await self._kept_journal().get(request))
+
+    async def Simulate(
+        self, request: ad.SimulateRequest, context: Context
+    ) -> AsyncIterator[ad.SimulateResponse]:
+        """Says what would be decided on pods, over a copy of the node."""
+        async with aclosing(self._simulated(request)) as parts:
+            async for part in parts:
+                yield part
 
     def _kept_journal(self) -> Journal:
         if self._journal is None:

@@ -20,6 +20,8 @@ from numalign.errors import (
 if TYPE_CHECKING:
     from grpc.aio import AioRpcError
 
+    from numalign.v1.admission_pb2 import StreamError
+
 
 _TOO_LARGE = re.compile(r"(?:SERVER: Received|Sent) message larger than max \((\d+) vs\. (\d+)\)")
 """How gRPC refuses a request before a service sees it."""
@@ -76,6 +78,16 @@ def describe_status(error: AioRpcError) -> tuple[str, ...]:
     if too_large is not None:
         return (f"the request has {too_large[1]} bytes, and a service takes {too_large[2]}",)
     return (f"{error.details() or 'the call failed'} ({error.code().name})",)
+
+
+def describe_item(error: StreamError) -> tuple[str, ...]:
+    """The line for one pod of several on which no decision was made."""
+    from grpc import StatusCode  # noqa: PLC0415 - as above
+
+    code = next((code for code in StatusCode if code.value[0] == error.code), StatusCode.UNKNOWN)
+    if code is StatusCode.INVALID_ARGUMENT:
+        return (error.message,)
+    return (f"{error.message or 'the call failed'} ({code.name})",)
 
 
 def _violation(violation: FieldViolation) -> str:

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grpc import aio
 
 from numalign.admission.observer import AnswerObserver
 from numalign.admission.pod_resources.mirror import AdmissionMirror
 from numalign.admission.received import ReceivedAdmit
-from numalign.admission.servicer import AdmissionServicer
+from numalign.admission.servicer import AdmissionServicer, Simulator
 from numalign.config.settings import Service, Settings
 from numalign.process.admission_changes import ChainLife
 from numalign.process.decision_journal import open_journal
 from numalign.process.part import OwnSocket, Part
 from numalign.rpc.methods import Registration
 from numalign.telemetry.metrics import Metrics
+from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import topology_pb2_grpc as tm_grpc
 from numalign.v1.admission_pb2_grpc import add_AdmissionServicer_to_server
+
+if TYPE_CHECKING:
+    from numalign.process.simulating import Simulations
 
 HEALTH_NAME = "numalign.v1.Admission"
 
@@ -47,7 +53,13 @@ def admission_part(
         chain.answered(revision)
 
     servicer = AdmissionServicer(
-        stub, settings.owner, AnswerObserver(metrics), answered, chain, journal
+        stub,
+        settings.owner,
+        AnswerObserver(metrics),
+        answered,
+        chain,
+        journal,
+        _simulator(settings, topology),
     )
 
     async def close_all() -> None:
@@ -88,6 +100,22 @@ def admission_part(
         close=close,
         sockets=(_pod_resources_socket(settings.pod_resources, mirror, stub, metrics),),
     )
+
+
+def _simulator(settings: Settings, topology: aio.Channel) -> Simulator:
+    """What answers simulations: imported when the first one comes, since most nodes have none."""
+    made: list[Simulations] = []
+
+    async def answers(request: ad.SimulateRequest) -> AsyncGenerator[ad.SimulateResponse]:
+        if not made:
+            from numalign.process.simulating import Simulations  # noqa: PLC0415 - memory
+
+            made.append(Simulations(settings, topology))
+        async with aclosing(made[0].answers(request)) as parts:
+            async for part in parts:
+                yield part
+
+    return answers
 
 
 def _pod_resources_socket(

@@ -4,6 +4,9 @@ The services run in this process over a directory of their own that is gone afte
 the copy back from its record of admitted pods, as they do after their state was lost. Nobody
 outside is asked: devices are a list, third parties' providers and handlers are left out, and each
 thing that is left out is named.
+
+Imports every service. So a service that simulates does it in a process of its own
+(`simulation_worker`), and imports none of this.
 """
 
 from __future__ import annotations
@@ -11,8 +14,8 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +29,7 @@ from numalign.kube.core.v1 import core_pb2
 from numalign.model.ids import AdmissionId
 from numalign.process.layout import state_name
 from numalign.process.node import Node
+from numalign.rpc.status import status_of
 from numalign.store.admission_store import AdmissionStore
 from numalign.store.database import Database
 from numalign.store.node_facts import NodeFacts
@@ -41,39 +45,37 @@ _log = get_logger("simulation")
 _LONGEST_SECONDS = 60
 """How long the copy may take to put its books in order: seconds, on a slow machine."""
 
+Inventory = Sequence[Mapping[str, Any]]
+"""Devices as a configuration lists them."""
+
 _OUTSIDE = ("listen", "sockets", "endpoints", "podResources", "kubeletConfigz", "metrics", "agent")
 """Keys of the `numalign` section that say how the node is reached, not how it decides."""
-
-
-@dataclass(frozen=True, slots=True)
-class Simulated:
-    """What came of one pod: a decision, or the error that there is instead."""
-
-    decision: ad.AdmitResponse | None
-    error: AioRpcError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copy:
     """What is simulated: a configuration with its machine inline, and who is admitted.
 
-    `notes` say what the copy cannot have of the node.
+    `node` is a Node object that its Admission service is told; `notes` say what the copy cannot
+    have of the node.
     """
 
     document: Mapping[str, Any]
     admissions: Sequence[tuple[pb.AdmissionRecord, bytes]] = ()
+    node: core_pb2.Node | None = None
     notes: tuple[str, ...] = ()
 
 
 def copy_of(
     configuration: Mapping[str, Any],
     admissions: Sequence[tuple[pb.AdmissionRecord, bytes]],
-    devices: hp.DeviceState | None,
-    node_object: Path | None = None,
+    inventory: Inventory | None,
+    node_object: Path | core_pb2.Node | None = None,
 ) -> Copy:
-    """A copy of a node that nobody outside has a part in. `node_object` is a file.
+    """A copy of a node that nobody outside has a part in.
 
-    Raises ConfigError for a configuration whose sections are none.
+    `inventory` stands for device plugins, where the configuration has such. `node_object` is a
+    file, or the object. Raises ConfigError for a configuration whose sections are none.
     """
     section = _mapping(configuration, "numalign")
     notes: list[str] = []
@@ -83,6 +85,8 @@ def copy_of(
         f"hint provider {provider.get('name')} is not asked"
         for provider in _mappings(section, "providers")
     ]
+    if section.pop("providersRegistry", None):
+        notes.append("hint providers that are found by their sockets are not asked")
     admission = _mapping(section, "admission")
     notes += [
         f"admit handler {handler.get('name')} is not asked"
@@ -90,7 +94,7 @@ def copy_of(
     ]
     plugins = _mapping(section, "devicePlugins")
     if plugins.get("mode", "static") != "static":
-        section["devices"] = _static(devices)
+        section["devices"] = list(inventory or ())
         notes.append("device plugins are not asked: devices are chosen by their ids")
     if _mapping(section, "dra").get("enabled"):
         notes.append("resource claims are not prepared: pods are judged without them")
@@ -101,41 +105,77 @@ def copy_of(
     kept: dict[str, Any] = {
         key: admission[key] for key in ("chain", "declaredFeatures") if key in admission
     }
-    if node_object is not None:
+    if isinstance(node_object, Path):
         kept["node"] = str(node_object.absolute())
-    else:
+    elif node_object is None:
         notes.append("no Node object is given: the Topology Manager alone decides")
     section |= {"secondOwner": "tolerate", "journal": {"size": 0}, "admission": kept}
     return Copy(
         document={**configuration, "numalign": section},
         admissions=admissions,
+        node=node_object if isinstance(node_object, core_pb2.Node) else None,
         notes=tuple(notes),
     )
 
 
+def changed(
+    configuration: Mapping[str, Any], policy: str, scope: str, *, with_node_devices: bool = False
+) -> dict[str, Any]:
+    """The configuration under another policy and scope; empty: as it is.
+
+    With `with_node_devices` its devices are those of an inventory, whatever it says.
+    """
+    document = dict(configuration)
+    if policy:
+        document["topologyManagerPolicy"] = policy
+    if scope:
+        document["topologyManagerScope"] = scope
+    if with_node_devices:
+        section = _mapping(document, "numalign")
+        document["numalign"] = {**section, "devicePlugins": {"mode": "host"}}
+    return document
+
+
 async def simulate(
     copy: Copy, pods: Iterable[core_pb2.Pod], explain: pb.ExplainLevel.ValueType
-) -> tuple[list[Simulated], ad.ListAdmissionsResponse]:
-    """Decide on the pods in order, each beside those before it; then who is admitted.
+) -> list[ad.SimulatedPod]:
+    """Decide on the pods in order, each beside those before it.
 
     Raises ConfigError and StartError where no node could run like this.
     """
-    outcomes = []
-    async with _running(copy) as node:
+    async with aclosing(simulated(copy, pods, explain)) as answers:
+        return [answer async for answer in answers]
+
+
+async def simulated(
+    copy: Copy,
+    pods: Iterable[core_pb2.Pod],
+    explain: pb.ExplainLevel.ValueType,
+    place: Path | None = None,
+) -> AsyncGenerator[ad.SimulatedPod]:
+    """The same, each as soon as it is decided.
+
+    The copy keeps its files in the directory `place`, or where temporary files are.
+    """
+    async with _running(copy, place) as node:
         stub = AdmissionStub(node.channel(Service.ADMISSION))
+        if copy.node is not None:
+            await stub.SetNode(ad.SetNodeRequest(node=copy.node))
         for pod in pods:
-            request = ad.AdmitRequest(pod=pod, explain=explain)
+            uid = pod.metadata.uid
             try:
-                outcomes.append(Simulated(await stub.Admit(request)))
-            except AioRpcError as error:
-                outcomes.append(Simulated(None, error))
-        listed = await stub.ListAdmissions(ad.ListAdmissionsRequest())
-    return outcomes, listed
+                decision = await stub.Admit(ad.AdmitRequest(pod=pod, explain=explain))
+            except AioRpcError as failed:
+                code, message = status_of(failed)
+                error = ad.StreamError(code=code.value[0], message=message)
+                yield ad.SimulatedPod(pod_uid=uid, error=error)
+            else:
+                yield ad.SimulatedPod(pod_uid=uid, decision=decision)
 
 
 @asynccontextmanager
-async def _running(copy: Copy) -> AsyncIterator[Node]:
-    with tempfile.TemporaryDirectory(prefix="numalign-") as name:
+async def _running(copy: Copy, place: Path | None) -> AsyncIterator[Node]:
+    with tempfile.TemporaryDirectory(prefix="numalign-", dir=place) as name:
         directory = Path(name)
         settings = _settings(copy, directory)
         if copy.admissions:
@@ -166,7 +206,8 @@ def _settings(copy: Copy, directory: Path) -> Settings:
     config = directory / "config.json"
     config.write_text(json.dumps(copy.document), encoding="utf-8")
     places = {
-        "runtimeDirectory": str(directory / "run"),
+        # Nobody listens there, and the path of a socket must not be long.
+        "runtimeDirectory": "/run/numalign",
         "stateDirectory": str(directory / "state"),
     }
     return load_settings(config, {}, is_root=False, overrides=places)
@@ -200,10 +241,8 @@ def _mappings(document: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     return value
 
 
-def _static(devices: hp.DeviceState | None) -> list[dict[str, Any]]:
+def inventory_of(devices: hp.DeviceState) -> Inventory:
     """The devices as the plugins last told of them, as an inventory."""
-    if devices is None:
-        return []
     return [
         {
             "resource": resource.resource,

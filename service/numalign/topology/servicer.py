@@ -299,6 +299,12 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
             ]
         )
 
+    async def ListDevices(
+        self, request: tm.ListDevicesRequest, context: Context
+    ) -> tm.ListDevicesResponse:
+        """Every device that there is."""
+        return await self._resources.devices()
+
 
 def _annotate(pod_uid: str, container: str = "") -> None:
     """Say on the span of the call what it is about."""

@@ -1014,3 +1014,147 @@ class SetNodeStateResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SetNodeStateResponse: _TypeAlias = SetNodeStateResponse  # noqa: Y015
+
+@_typing.final
+class SimulateRequest(_message.Message):
+    """Pods to be decided on over a copy of the node."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PODS_FIELD_NUMBER: _builtins.int
+    POLICY_FIELD_NUMBER: _builtins.int
+    SCOPE_FIELD_NUMBER: _builtins.int
+    CONFIGURATION_FIELD_NUMBER: _builtins.int
+    NODE_FIELD_NUMBER: _builtins.int
+    EXPLAIN_FIELD_NUMBER: _builtins.int
+    policy: _builtins.str
+    """Under this topology manager policy; empty: the node's."""
+    scope: _builtins.str
+    """Under this scope; empty: the node's."""
+    configuration: _builtins.str
+    """Under this KubeletConfiguration with its `numalign` section, a text in YAML or JSON, on the
+    machine and with the devices of the node; empty: under the node's own.
+    """
+    explain: _types_pb2.ExplainLevel.ValueType
+    """How much to say about the way."""
+    @_builtins.property
+    def pods(self) -> _containers.RepeatedCompositeFieldContainer[_core_pb2.Pod]:
+        """The pods, at most 1000; the bytes of a v1.Pod fit."""
+
+    @_builtins.property
+    def node(self) -> _core_pb2.Node:
+        """Judge by this Node object, too: the whole chain of admit handlers. Without it the Topology
+        Manager alone decides, also where the service knows a Node object.
+        """
+
+    def __init__(
+        self,
+        *,
+        pods: _abc.Iterable[_core_pb2.Pod] | None = ...,
+        policy: _builtins.str = ...,
+        scope: _builtins.str = ...,
+        configuration: _builtins.str = ...,
+        node: _core_pb2.Node | None = ...,
+        explain: _types_pb2.ExplainLevel.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["node", b"node"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["configuration", b"configuration", "explain", b"explain", "node", b"node", "pods", b"pods", "policy", b"policy", "scope", b"scope"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SimulateRequest: _TypeAlias = SimulateRequest  # noqa: Y015
+
+@_typing.final
+class SimulateResponse(_message.Message):
+    """A part of the answer to a simulation."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_FIELD_NUMBER: _builtins.int
+    POD_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def node(self) -> Global___SimulatedNode:
+        """What is simulated; comes first."""
+
+    @_builtins.property
+    def pod(self) -> Global___SimulatedPod:
+        """The answer to one pod."""
+
+    def __init__(
+        self,
+        *,
+        node: Global___SimulatedNode | None = ...,
+        pod: Global___SimulatedPod | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["node", b"node", "part", b"part", "pod", b"pod"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["node", b"node", "part", b"part", "pod", b"pod"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_part: _TypeAlias = _typing.Literal["node", "pod"]  # noqa: Y015
+    _WhichOneofArgType_part: _TypeAlias = _typing.Literal["part", b"part"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_part) -> _WhichOneofReturnType_part | None: ...
+
+Global___SimulateResponse: _TypeAlias = SimulateResponse  # noqa: Y015
+
+@_typing.final
+class SimulatedNode(_message.Message):
+    """The copy of the node."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVISION_FIELD_NUMBER: _builtins.int
+    NOTES_FIELD_NUMBER: _builtins.int
+    revision: _builtins.int
+    """The node's revision when it was copied."""
+    @_builtins.property
+    def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What the copy does not have of the node, a sentence each."""
+
+    def __init__(
+        self,
+        *,
+        revision: _builtins.int = ...,
+        notes: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["notes", b"notes", "revision", b"revision"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SimulatedNode: _TypeAlias = SimulatedNode  # noqa: Y015
+
+@_typing.final
+class SimulatedPod(_message.Message):
+    """What would come of one pod."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POD_UID_FIELD_NUMBER: _builtins.int
+    DECISION_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
+    pod_uid: _builtins.str
+    """UID of the pod it is for."""
+    @_builtins.property
+    def decision(self) -> Global___AdmitResponse:
+        """What would be decided; unset if nothing would be. Its revision is the copy's."""
+
+    @_builtins.property
+    def error(self) -> Global___StreamError:
+        """Why nothing would be decided, as the node would say it."""
+
+    def __init__(
+        self,
+        *,
+        pod_uid: _builtins.str = ...,
+        decision: Global___AdmitResponse | None = ...,
+        error: Global___StreamError | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "error", b"error"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "error", b"error", "pod_uid", b"pod_uid"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SimulatedPod: _TypeAlias = SimulatedPod  # noqa: Y015

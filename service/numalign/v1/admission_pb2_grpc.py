@@ -117,6 +117,11 @@ class AdmissionStub:
                 request_serializer=numalign_dot_v1_dot_decisions__pb2.GetDecisionRequest.SerializeToString,
                 response_deserializer=numalign_dot_v1_dot_decisions__pb2.GetDecisionResponse.FromString,
                 _registered_method=True)
+        self.Simulate = channel.unary_stream(
+                '/numalign.v1.Admission/Simulate',
+                request_serializer=numalign_dot_v1_dot_admission__pb2.SimulateRequest.SerializeToString,
+                response_deserializer=numalign_dot_v1_dot_admission__pb2.SimulateResponse.FromString,
+                _registered_method=True)
 
 
 class AdmissionServicer:
@@ -244,6 +249,16 @@ class AdmissionServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Simulate(self, request, context):
+        """Says what would be decided on pods in the order sent, each beside those before it, over a copy
+        of the node. Nothing is kept, nobody outside is asked, and no admission waits for it. First
+        comes what the copy is, then the answer to each pod, in order. RESOURCE_EXHAUSTED where too
+        many simulations wait already, DEADLINE_EXCEEDED where one takes too long.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdmissionServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -326,6 +341,11 @@ def add_AdmissionServicer_to_server(servicer, server):
                     servicer.GetDecision,
                     request_deserializer=numalign_dot_v1_dot_decisions__pb2.GetDecisionRequest.FromString,
                     response_serializer=numalign_dot_v1_dot_decisions__pb2.GetDecisionResponse.SerializeToString,
+            ),
+            'Simulate': grpc.unary_stream_rpc_method_handler(
+                    servicer.Simulate,
+                    request_deserializer=numalign_dot_v1_dot_admission__pb2.SimulateRequest.FromString,
+                    response_serializer=numalign_dot_v1_dot_admission__pb2.SimulateResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -762,6 +782,33 @@ class Admission:
             '/numalign.v1.Admission/GetDecision',
             numalign_dot_v1_dot_decisions__pb2.GetDecisionRequest.SerializeToString,
             numalign_dot_v1_dot_decisions__pb2.GetDecisionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Simulate(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/numalign.v1.Admission/Simulate',
+            numalign_dot_v1_dot_admission__pb2.SimulateRequest.SerializeToString,
+            numalign_dot_v1_dot_admission__pb2.SimulateResponse.FromString,
             options,
             channel_credentials,
             insecure,

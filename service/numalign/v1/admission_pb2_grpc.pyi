@@ -82,6 +82,12 @@ class AdmissionStub:
     """Lists what was decided of late, the newest first. FAILED_PRECONDITION where no journal is kept."""
     GetDecision: _grpc.UnaryUnaryMultiCallable[_decisions_pb2.GetDecisionRequest, _decisions_pb2.GetDecisionResponse]
     """One decision with its explanation. NOT_FOUND where the journal does not have it."""
+    Simulate: _grpc.UnaryStreamMultiCallable[_admission_pb2.SimulateRequest, _admission_pb2.SimulateResponse]
+    """Says what would be decided on pods in the order sent, each beside those before it, over a copy
+    of the node. Nothing is kept, nobody outside is asked, and no admission waits for it. First
+    comes what the copy is, then the answer to each pod, in order. RESOURCE_EXHAUSTED where too
+    many simulations wait already, DEADLINE_EXCEEDED where one takes too long.
+    """
 
 @_typing.type_check_only
 class AdmissionAsyncStub(AdmissionStub):
@@ -136,6 +142,12 @@ class AdmissionAsyncStub(AdmissionStub):
     """Lists what was decided of late, the newest first. FAILED_PRECONDITION where no journal is kept."""
     GetDecision: _aio.UnaryUnaryMultiCallable[_decisions_pb2.GetDecisionRequest, _decisions_pb2.GetDecisionResponse]  # type: ignore[assignment]
     """One decision with its explanation. NOT_FOUND where the journal does not have it."""
+    Simulate: _aio.UnaryStreamMultiCallable[_admission_pb2.SimulateRequest, _admission_pb2.SimulateResponse]  # type: ignore[assignment]
+    """Says what would be decided on pods in the order sent, each beside those before it, over a copy
+    of the node. Nothing is kept, nobody outside is asked, and no admission waits for it. First
+    comes what the copy is, then the answer to each pod, in order. RESOURCE_EXHAUSTED where too
+    many simulations wait already, DEADLINE_EXCEEDED where one takes too long.
+    """
 
 class AdmissionServicer(metaclass=_abc_1.ABCMeta):
     """Decides whether pods may start on this node and what each container gets. A decision is an
@@ -283,5 +295,17 @@ class AdmissionServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_decisions_pb2.GetDecisionResponse, _abc.Awaitable[_decisions_pb2.GetDecisionResponse]]:
         """One decision with its explanation. NOT_FOUND where the journal does not have it."""
+
+    @_abc_1.abstractmethod
+    def Simulate(
+        self,
+        request: _admission_pb2.SimulateRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_admission_pb2.SimulateResponse], _abc.AsyncIterator[_admission_pb2.SimulateResponse]]:
+        """Says what would be decided on pods in the order sent, each beside those before it, over a copy
+        of the node. Nothing is kept, nobody outside is asked, and no admission waits for it. First
+        comes what the copy is, then the answer to each pod, in order. RESOURCE_EXHAUSTED where too
+        many simulations wait already, DEADLINE_EXCEEDED where one takes too long.
+        """
 
 def add_AdmissionServicer_to_server(servicer: AdmissionServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

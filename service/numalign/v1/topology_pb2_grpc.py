@@ -121,6 +121,11 @@ class TopologyManagerStub:
                 request_serializer=numalign_dot_v1_dot_topology__pb2.ExplainAdmissionsRequest.SerializeToString,
                 response_deserializer=numalign_dot_v1_dot_topology__pb2.ExplainAdmissionsResponse.FromString,
                 _registered_method=True)
+        self.ListDevices = channel.unary_unary(
+                '/numalign.v1.TopologyManager/ListDevices',
+                request_serializer=numalign_dot_v1_dot_topology__pb2.ListDevicesRequest.SerializeToString,
+                response_deserializer=numalign_dot_v1_dot_topology__pb2.ListDevicesResponse.FromString,
+                _registered_method=True)
 
 
 class TopologyManagerServicer:
@@ -251,6 +256,13 @@ class TopologyManagerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListDevices(self, request, context):
+        """Lists every device that there is, held and unhealthy ones included, as last heard of.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_TopologyManagerServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -338,6 +350,11 @@ def add_TopologyManagerServicer_to_server(servicer, server):
                     servicer.ExplainAdmissions,
                     request_deserializer=numalign_dot_v1_dot_topology__pb2.ExplainAdmissionsRequest.FromString,
                     response_serializer=numalign_dot_v1_dot_topology__pb2.ExplainAdmissionsResponse.SerializeToString,
+            ),
+            'ListDevices': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListDevices,
+                    request_deserializer=numalign_dot_v1_dot_topology__pb2.ListDevicesRequest.FromString,
+                    response_serializer=numalign_dot_v1_dot_topology__pb2.ListDevicesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -801,6 +818,33 @@ class TopologyManager:
             '/numalign.v1.TopologyManager/ExplainAdmissions',
             numalign_dot_v1_dot_topology__pb2.ExplainAdmissionsRequest.SerializeToString,
             numalign_dot_v1_dot_topology__pb2.ExplainAdmissionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListDevices(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/numalign.v1.TopologyManager/ListDevices',
+            numalign_dot_v1_dot_topology__pb2.ListDevicesRequest.SerializeToString,
+            numalign_dot_v1_dot_topology__pb2.ListDevicesResponse.FromString,
             options,
             channel_credentials,
             insecure,

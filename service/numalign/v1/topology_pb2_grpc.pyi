@@ -77,6 +77,8 @@ class TopologyManagerStub:
     """Explains in full how pods were decided on by Admit with `remember`, after the fact. Each is
     told once, and only the last few are remembered.
     """
+    ListDevices: _grpc.UnaryUnaryMultiCallable[_topology_pb2.ListDevicesRequest, _topology_pb2.ListDevicesResponse]
+    """Lists every device that there is, held and unhealthy ones included, as last heard of."""
 
 @_typing.type_check_only
 class TopologyManagerAsyncStub(TopologyManagerStub):
@@ -127,6 +129,8 @@ class TopologyManagerAsyncStub(TopologyManagerStub):
     """Explains in full how pods were decided on by Admit with `remember`, after the fact. Each is
     told once, and only the last few are remembered.
     """
+    ListDevices: _aio.UnaryUnaryMultiCallable[_topology_pb2.ListDevicesRequest, _topology_pb2.ListDevicesResponse]  # type: ignore[assignment]
+    """Lists every device that there is, held and unhealthy ones included, as last heard of."""
 
 class TopologyManagerServicer(metaclass=_abc_1.ABCMeta):
     """Aligns pods to NUMA nodes. One admission is decided at a time, in order of arrival; calls that
@@ -276,5 +280,13 @@ class TopologyManagerServicer(metaclass=_abc_1.ABCMeta):
         """Explains in full how pods were decided on by Admit with `remember`, after the fact. Each is
         told once, and only the last few are remembered.
         """
+
+    @_abc_1.abstractmethod
+    def ListDevices(
+        self,
+        request: _topology_pb2.ListDevicesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_topology_pb2.ListDevicesResponse, _abc.Awaitable[_topology_pb2.ListDevicesResponse]]:
+        """Lists every device that there is, held and unhealthy ones included, as last heard of."""
 
 def add_TopologyManagerServicer_to_server(servicer: TopologyManagerServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -10,7 +10,7 @@ import pytest
 from numalign.errors import ConfigError, Unavailable
 from numalign.kube.pod_json import pod_from_json
 from numalign.process import simulation
-from numalign.process.simulation import copy_of
+from numalign.process.simulation import copy_of, inventory_of
 from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import types_pb2 as pb
 
@@ -33,6 +33,11 @@ def devices() -> hp.DeviceState:
             {"providers": [{"name": "licences", "endpoint": "/x.sock"}]},
             "hint provider licences is not asked",
             id="provider",
+        ),
+        pytest.param(
+            {"providersRegistry": "/run/providers"},
+            "hint providers that are found by their sockets are not asked",
+            id="found-providers",
         ),
         pytest.param(
             {"admission": {"handlers": [{"name": "quota", "endpoint": "/x.sock"}]}},
@@ -62,6 +67,7 @@ def test_each_thing_that_is_left_out_is_named(section: dict[str, Any], note: str
     kept = copy.document["numalign"]
     assert kept["secondOwner"] == "tolerate"
     assert not {"providers", "listen", "endpoints", "sockets", "dra", "metrics"} & kept.keys()
+    assert "providersRegistry" not in kept
     assert "handlers" not in kept["admission"]
 
 
@@ -84,7 +90,7 @@ def test_a_configuration_that_is_none_is_named(configuration: dict[str, Any], sa
 
 def test_devices_of_plugins_become_a_list() -> None:
     configuration = {"numalign": {"devicePlugins": {"mode": "host"}}}
-    copy = copy_of(configuration, (), devices())
+    copy = copy_of(configuration, (), inventory_of(devices()))
     assert copy.document["numalign"]["devices"] == [
         {
             "resource": "example.com/gpu",

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from numalign.admission.node_file import read_node
 from numalign.cli.calls import run
 from numalign.cli.commands.admit import LEVELS, Outcome, document_of, name_of
-from numalign.cli.failure import describe_status, say
+from numalign.cli.failure import describe_item, say
 from numalign.cli.manifests import read_pods
 from numalign.cli.options import (
     current_reach,
@@ -22,20 +23,24 @@ from numalign.cli.options import (
     reach_options,
 )
 from numalign.cli.output import emit
+from numalign.cli.simulating import Simulation, ask_to_simulate
 from numalign.cli.snapshot.live import node_of, snapshot_option
 from numalign.cli.snapshot.redaction import redacted
 from numalign.cli.verdicts import Exit, worst
-from numalign.config.loader import load_settings
+from numalign.config.loader import load_document, load_settings
 from numalign.config.machine_source import read_machine
 from numalign.config.settings import MachineFile
 from numalign.config.settings_document import settings_document
+from numalign.kube.core.v1 import core_pb2
 from numalign.machine.schema import document_of_machine
 from numalign.model.machine import Machine
-from numalign.process.simulation import Copy, copy_of
-from numalign.process.simulation import simulate as simulate_copy
+from numalign.v1 import admission_pb2 as ad
+from numalign.v1 import types_pb2 as pb
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from numalign.process.simulation import Copy
 
 _POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 
@@ -103,8 +108,8 @@ def simulate(
     """Say whether pods would fit, in this order, each beside those before it.
 
     They are decided on by the same services over a copy of the node: of the one that runs here, of
-    another one of the cluster, of a snapshot, or of an empty one on a machine file. The node itself
-    is only read, once.
+    another one of the cluster, of a snapshot, or of an empty one on a machine file. A node that
+    runs makes the copy itself; the node itself is only read, once.
 
     Exit codes: 0 all would be admitted, 3 rejected, 4 not yet, 1 error; the worst counts.
     """
@@ -115,43 +120,90 @@ def simulate(
     pods, ignored = read_pods(manifests)
     say(ignored)
     wanted = Under(policy=policy or "", scope=scope or "", configuration=under)
-    copy = _copy(machine, snapshot, wanted, node_object)
-    if snapshot is not None:
-        # As the pods in it: what they run is not in the file.
-        pods = tuple(redacted(pod) for pod in pods)
-    simulated, listed = run(simulate_copy(copy, pods, LEVELS[explain]))
+    level = LEVELS[explain]
+    found = None
+    if machine is None and snapshot is None:
+        found = ask_to_simulate(_request(pods, wanted, node_object, level))
+    if found is None:
+        copy = _copy(machine, snapshot, wanted, node_object)
+        if snapshot is not None:
+            # As the pods in it: what they run is not in the file.
+            pods = tuple(redacted(pod) for pod in pods)
+        found = _simulated_here(copy, pods, level)
     outcomes = [
-        Outcome(pod, one.decision, () if one.error is None else describe_status(one.error))
-        for pod, one in zip(pods, simulated, strict=True)
+        Outcome(
+            pod,
+            one.decision if one.HasField("decision") else None,
+            describe_item(one.error) if one.HasField("error") else (),
+        )
+        for pod, one in zip(pods, found.pods, strict=True)
     ]
-    names = {record.pod_uid: f"{record.namespace}/{record.name}" for record in listed.admissions}
-    document = {"pods": [document_of(outcome) for outcome in outcomes], "notes": list(copy.notes)}
-    emit(document, lambda: _draw(outcomes, names, copy.notes))
+    names = {**found.names, **{pod.metadata.uid: name_of(pod) for pod in pods}}
+    document = {"pods": [document_of(outcome) for outcome in outcomes], "notes": list(found.notes)}
+    emit(document, lambda: _draw(outcomes, names, found.notes))
     for outcome in outcomes:
         say(f"{name_of(outcome.pod)}: {line}" for line in outcome.failure)
     click.get_current_context().exit(worst(outcome.code for outcome in outcomes))
 
 
+def _request(
+    pods: tuple[core_pb2.Pod, ...],
+    wanted: Under,
+    node_object: Path | None,
+    explain: pb.ExplainLevel.ValueType,
+) -> ad.SimulateRequest:
+    """What a node that runs is asked. Raises ConfigError naming a file that cannot be used."""
+    return ad.SimulateRequest(
+        pods=pods,
+        policy=wanted.policy,
+        scope=wanted.scope,
+        configuration=_text_of(wanted.configuration),
+        node=None if node_object is None else read_node(node_object),
+        explain=explain,
+    )
+
+
+def _text_of(file: Path | None) -> str:
+    """The configuration as text; empty for none. Raises ConfigError."""
+    if file is None:
+        return ""
+    load_document(file)
+    # An empty text would be no configuration at all, and an empty file is one of defaults.
+    return file.read_text(encoding="utf-8") or "{}"
+
+
+def _simulated_here(
+    copy: Copy, pods: tuple[core_pb2.Pod, ...], explain: pb.ExplainLevel.ValueType
+) -> Simulation:
+    from numalign.process.simulation import simulate as simulate_copy  # noqa: PLC0415 - large
+
+    names = {record.pod_uid: f"{record.namespace}/{record.name}" for record, _ in copy.admissions}
+    answers = run(simulate_copy(copy, pods, explain))
+    return Simulation(pods=answers, names=names, notes=copy.notes)
+
+
 def _copy(
     machine: Path | None, snapshot: Path | None, wanted: Under, node_object: Path | None
 ) -> Copy:
+    from numalign.process.simulation import changed, copy_of, inventory_of  # noqa: PLC0415 - large
+
     if machine is not None:
         found = read_machine(MachineFile(machine))
         say(found.warnings)
         configuration = _configured(wanted.configuration, found.machine)
-        return copy_of(_changed(configuration, wanted), (), None, node_object)
+        return copy_of(changed(configuration, wanted.policy, wanted.scope), (), None, node_object)
     node, problems = node_of(snapshot)
     say(problems)
     configuration = dict(node.configuration)
     if wanted.configuration is not None:
         configuration = _configured(wanted.configuration, node.machine)
-        if node.device is not None:
-            # The devices are the node's, however it came by them.
-            configuration["numalign"]["devicePlugins"] = {"mode": "host"}
+    # The devices are the node's, however it came by them.
+    inventory = None if node.device is None else inventory_of(node.device)
+    theirs = wanted.configuration is not None and inventory is not None
     return copy_of(
-        _changed(configuration, wanted),
+        changed(configuration, wanted.policy, wanted.scope, with_node_devices=theirs),
         [(admitted.record, admitted.pod) for admitted in node.admissions],
-        node.device,
+        inventory,
         node_object,
     )
 
@@ -160,15 +212,6 @@ def _configured(file: Path | None, machine: Machine) -> dict[str, Any]:
     """The configuration of the file, for this machine."""
     machine_of_it = {"machine": document_of_machine(machine)}
     return settings_document(load_settings(file, *environment(), machine_of_it))
-
-
-def _changed(configuration: Mapping[str, Any], wanted: Under) -> dict[str, Any]:
-    changed = dict(configuration)
-    if wanted.policy:
-        changed["topologyManagerPolicy"] = wanted.policy
-    if wanted.scope:
-        changed["topologyManagerScope"] = wanted.scope
-    return changed
 
 
 def _draw(

@@ -27,6 +27,9 @@ from numalign.v1 import topology_pb2 as tm
 
 T = TypeVar("T")
 
+_DEVICE = "device"
+"""The name of the built-in provider of devices."""
+
 SETTLE_SECONDS = 0.1
 """Changes that follow each other within this time are told as one."""
 
@@ -87,6 +90,26 @@ class NodeResourcesCollector:
         response.cpus = str(cpus)
         return response
 
+    async def devices(self) -> tm.ListDevicesResponse:
+        """Every device as the built-in provider last heard of it. Raises Unavailable."""
+        response = tm.ListDevicesResponse()
+        for handle in self._built_in():
+            if handle.name != _DEVICE:
+                continue
+            state = await _answer(
+                handle, lambda h: h.stub.GetState(hp.GetStateRequest(), timeout=h.timeout)
+            )
+            for resource in state.device.resources:
+                listed = response.resources.add(resource=resource.resource)
+                for device in resource.devices:
+                    listed.devices.add(
+                        id=device.id,
+                        healthy=device.healthy,
+                        has_topology=device.has_topology,
+                        numa_nodes=device.numa_nodes,
+                    )
+        return response
+
     def _shared_millicores(self) -> int:
         asked: dict[PodUid, tuple[Admitted, int]] = {}
         for admitted in self._records.all():
@@ -107,8 +130,10 @@ class NodeResourcesCollector:
         )
 
     async def _each(self, call: Callable[[ProviderHandle], Awaitable[T]]) -> list[T]:
-        built_in = [handle for handle in self._registry.handles if handle.built_in]
-        return await asyncio.gather(*(_answer(handle, call) for handle in built_in))
+        return await asyncio.gather(*(_answer(handle, call) for handle in self._built_in()))
+
+    def _built_in(self) -> list[ProviderHandle]:
+        return [handle for handle in self._registry.handles if handle.built_in]
 
 
 async def _answer(handle: ProviderHandle, call: Callable[[ProviderHandle], Awaitable[T]]) -> T:

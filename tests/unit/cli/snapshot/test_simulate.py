@@ -9,10 +9,14 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner, Result
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.integration.served_node import ServedNode
+from tests.unit.cli.conftest import Scripted
 from tests.unit.process.observed_world import document
 
 from numalign.cli.main import cli
+from numalign.v1 import decisions_pb2 as dc
 
 
 def manifest(path: Path, name: str, cpu: int, gpu: int = 0) -> str:
@@ -76,6 +80,113 @@ def test_a_snapshot_stands_for_the_node(node: ServedNode, tmp_path: Path) -> Non
         for entry in answer["pods"]:
             entry["decision"].pop("revision")
     assert answers[0] == answers[1]
+
+
+RANDOM_PODS = st.lists(
+    st.lists(
+        st.fixed_dictionaries(
+            {
+                "cpu": st.sampled_from(["1", "2", "3", "6", "500m"]),
+                "memory": st.sampled_from(["512Mi", "1Gi", "6Gi"]),
+            },
+            optional={"example.com/gpu": st.sampled_from(["1", "2", "9"])},
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    asked=RANDOM_PODS,
+    policy=st.sampled_from(["none", "best-effort", "restricted", "single-numa-node"]),
+    scope=st.sampled_from(["container", "pod"]),
+)
+def test_the_node_says_what_a_copy_here_says(
+    node: ServedNode,
+    tmp_path_factory: pytest.TempPathFactory,
+    asked: list[list[dict[str, str]]],
+    policy: str,
+    scope: str,
+) -> None:
+    """Over a snapshot pods are decided on in this process."""
+    directory = tmp_path_factory.mktemp("pods")
+    manifests = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"p{i}"},
+            "spec": {
+                "containers": [
+                    {"name": f"c{j}", "image": "i", "resources": {"limits": limits}}
+                    for j, limits in enumerate(containers)
+                ]
+            },
+        }
+        for i, containers in enumerate(asked)
+    ]
+    pods = directory / "pods.yaml"
+    pods.write_text(yaml.safe_dump_all(manifests))
+    taken = directory / "node.json"
+    assert run(node, "snapshot", "--to", str(taken)).exit_code == 0
+    arguments = ("-o", "json", "--explain", "full", "--policy", policy, "--scope", scope, str(pods))
+    theirs = run(node, "simulate", *arguments)
+    ours = run(node, "simulate", "--snapshot", str(taken), *arguments)
+    assert theirs.exit_code == ours.exit_code
+    assert theirs.stderr == ours.stderr
+    answers = [json.loads(result.stdout) for result in (theirs, ours)]
+    for answer in answers:
+        for entry in answer["pods"]:
+            forget_the_moment(entry)
+    assert answers[0] == answers[1]
+
+
+def forget_the_moment(entry: dict[str, Any]) -> None:
+    """Drop what differs from one copy to the next: its revisions, and how long calls took."""
+    decision = entry.get("decision", {})
+    decision.pop("revision", None)
+    decision.get("explanation", {}).pop("calls", None)
+
+
+def test_admission_alone_is_asked_where_it_can_simulate(node: ServedNode, tmp_path: Path) -> None:
+    (tmp_path / "admission.sock").symlink_to(node.directory / "run" / "admission.sock")
+    env = {"NUMALIGN_SOCKET": str(tmp_path / "admission.sock")}
+    files = [manifest(tmp_path, "x", 6), manifest(tmp_path, "y", 6)]
+    result = CliRunner().invoke(cli, ["simulate", "-o", "json", *files], env=env)
+    assert verdicts(result) == ["ADMITTED", "REJECTED"]
+
+
+def test_a_node_whose_service_is_too_old_is_copied(
+    node: ServedNode, tmp_path: Path, scripted: Scripted
+) -> None:
+    old = scripted("admission", ListDecisions=dc.ListDecisionsResponse())
+    for service in ("topology", "cpu", "memory", "device"):
+        (tmp_path / f"{service}.sock").symlink_to(node.directory / "run" / f"{service}.sock")
+    env = {"NUMALIGN_SOCKET": str(tmp_path / "admission.sock")}
+    files = [manifest(tmp_path, "x", 6), manifest(tmp_path, "y", 6)]
+    result = CliRunner().invoke(cli, ["simulate", "-o", "json", *files], env=env)
+    assert verdicts(result) == ["ADMITTED", "REJECTED"]
+    assert old.requests
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param("cpuManagerPolicy: 3", "cpuManagerPolicy: must be text, not 3", id="value"),
+        pytest.param("a: [", "config.yaml: line 2, column 1", id="no-yaml"),
+    ],
+)
+def test_what_is_wrong_under_another_configuration(
+    node: ServedNode, tmp_path: Path, text: str, said: str
+) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(text)
+    result = run(node, "simulate", "--under", str(config), manifest(tmp_path, "x", 1))
+    assert result.exit_code == 1
+    assert said in result.stderr
 
 
 def test_under_another_policy(node: ServedNode, tmp_path: Path) -> None:
