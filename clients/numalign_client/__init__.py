@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         Verdict,
         Victim,
     )
+    from numalign_client.simulation import Simulation
     from numalign_client.target import DEFAULT_SOCKET
     from numalign_client.wire import Explain, Pod
 
@@ -106,6 +107,7 @@ __all__ = [
     "Retry",
     "ServiceUnavailable",
     "SharedCpus",
+    "Simulation",
     "Synced",
     "UnhealthyDevice",
     "UnhealthyDevices",
@@ -138,6 +140,7 @@ _MODULES = {
         "Reconciliation", "Released", "SharedCpus", "Synced", "UnhealthyDevice",
         "UnhealthyDevices", "Verdict", "Victim",
     ),
+    "simulation": ("Simulation",),
     "target": ("DEFAULT_SOCKET",),
     "wire": ("Explain", "Pod"),
 }  # fmt: skip

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Reconciliation,
         Verdict,
     )
+    from numalign_client.simulation import Simulation
 
 
 T = TypeVar("T")
@@ -302,6 +303,49 @@ class AsyncClient:
                 lambda seconds: self.messages.get_decision(request, timeout=seconds),
                 self._pacing(timeout),
             )
+        )
+
+    async def simulate(
+        self,
+        pods: Iterable[PodLike],
+        *,
+        policy: str = "",
+        scope: str = "",
+        configuration: str | os.PathLike[str] = "",
+        node: NodeLike | None = None,
+        explain: Explain | str = Explain.NONE,
+        timeout: float | None = None,
+    ) -> Simulation:
+        """What would be decided on pods in this order, each beside those before it.
+
+        The node has them decided on over a copy of it: nothing is kept, and no admission waits.
+
+        - `policy`, `scope`: in place of the node's;
+        - `configuration`: in place of the node's, the text of a KubeletConfiguration or the path
+          of a file with one; the machine, its devices and its pods stay;
+        - `node`: judge by this Node object, too;
+        - `explain`: `none`, `summary` or `full`.
+
+        Raises InvalidRequest for a pod that is none, or naming the field that is wrong, and
+        UnsupportedRequest where the service is too old to simulate.
+        """
+        from numalign_client.simulation import simulate_request, simulation
+
+        given = [given_pod(pod) for pod in pods]
+        request = simulate_request(
+            given,
+            policy=policy,
+            scope=scope,
+            configuration=configuration,
+            node=node,
+            explain=explain,
+        )
+        return simulation(
+            await self._again(
+                lambda seconds: self.messages.simulate(request, timeout=seconds),
+                self._pacing(timeout),
+            ),
+            given,
         )
 
     async def node_resources(self, *, timeout: float | None = None) -> NodeResources:

@@ -20,7 +20,15 @@ from numalign.v1.node_resources_pb2 import NodeResources
 from numalign_client.errors import AdmissionError, ServiceUnavailable, error_of, error_of_item
 from numalign_client.target import OPTIONS, default_target, target_of
 from numalign_client.watching import PictureCursor, WatchCursor
-from numalign_client.wire import ADMIT, ADMIT_PODS, Explain, Pod, admit_bytes, pods_item
+from numalign_client.wire import (
+    ADMIT,
+    ADMIT_PODS,
+    SIMULATE,
+    Explain,
+    Pod,
+    admit_bytes,
+    pods_item,
+)
 
 T = TypeVar("T")
 
@@ -57,6 +65,9 @@ class AsyncAdmissionClient:
             ADMIT_PODS,
             request_serializer=None,
             response_deserializer=ad.AdmitPodsResponse.FromString,
+        )
+        self._simulate: Callable[..., Any] = self._channel.unary_stream(
+            SIMULATE, request_serializer=None, response_deserializer=ad.SimulateResponse.FromString
         )
 
     async def __aenter__(self) -> Self:
@@ -253,6 +264,22 @@ class AsyncAdmissionClient:
     ) -> dc.DecisionRecord:
         """One decision of the journal with its explanation."""
         return (await _answer(self._stub.GetDecision(request, timeout=timeout))).decision
+
+    async def simulate(
+        self, request: ad.SimulateRequest | bytes, *, timeout: float | None = None
+    ) -> list[ad.SimulateResponse]:
+        """What would be decided on pods: what is simulated, then the answer to each, in order.
+
+        `request` is the message or its bytes.
+        """
+        data = request if isinstance(request, bytes) else request.SerializeToString()
+        call = self._simulate(data, timeout=timeout)
+        try:
+            return [response async for response in call]
+        except aio.AioRpcError as failed:
+            raise error_of(failed) from failed
+        finally:
+            call.cancel()
 
     async def set_node(
         self,

@@ -21,7 +21,7 @@ from numalign.v1.node_resources_pb2 import NodeResources
 from numalign_client.errors import error_of, failed_call
 from numalign_client.target import OPTIONS, default_target, target_of
 from numalign_client.watching import PictureCursor, WatchCursor
-from numalign_client.wire import ADMIT, Explain, Pod, admit_bytes
+from numalign_client.wire import ADMIT, SIMULATE, Explain, Pod, admit_bytes
 
 
 class AdmissionClient:
@@ -49,6 +49,9 @@ class AdmissionClient:
         self._stub = AdmissionStub(self._channel)
         self._admit: Callable[..., ad.AdmitResponse] = self._channel.unary_unary(
             ADMIT, request_serializer=None, response_deserializer=ad.AdmitResponse.FromString
+        )
+        self._simulate: Callable[..., Iterable[ad.SimulateResponse]] = self._channel.unary_stream(
+            SIMULATE, request_serializer=None, response_deserializer=ad.SimulateResponse.FromString
         )
 
     def __enter__(self) -> Self:
@@ -189,6 +192,17 @@ class AdmissionClient:
         """One decision of the journal with its explanation."""
         with _errors():
             return self._stub.GetDecision(request, timeout=timeout).decision
+
+    def simulate(
+        self, request: ad.SimulateRequest | bytes, *, timeout: float | None = None
+    ) -> list[ad.SimulateResponse]:
+        """What would be decided on pods: what is simulated, then the answer to each, in order.
+
+        `request` is the message or its bytes.
+        """
+        data = request if isinstance(request, bytes) else request.SerializeToString()
+        with _errors():
+            return list(self._simulate(data, timeout=timeout))
 
     def set_node(self, node: core_pb2.Node, *, timeout: float | None = None) -> None:
         """Tell what the Node object says now; it is forgotten when the service restarts."""

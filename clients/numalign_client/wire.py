@@ -23,12 +23,14 @@ from numalign_client.errors import InvalidRequest, Violation
 
 ADMIT = "/numalign.v1.Admission/Admit"
 ADMIT_PODS = "/numalign.v1.Admission/AdmitPods"
+SIMULATE = "/numalign.v1.Admission/Simulate"
 
 Pod: TypeAlias = core_pb2.Pod | Mapping[str, object] | bytes
 """A pod: the message, a decoded JSON object as the API server gives it, or a v1.Pod's bytes."""
 
 _POD_TAG = bytes([ad.AdmitRequest.POD_FIELD_NUMBER << 3 | 2])
 _ADMIT_TAG = bytes([ad.AdmitPodsRequest.ADMIT_FIELD_NUMBER << 3 | 2])
+_SIMULATED_TAG = bytes([ad.SimulateRequest.PODS_FIELD_NUMBER << 3 | 2])
 _OTHER_TAG = bytes([ad.AdmitRequest.OTHER_PODS_FIELD_NUMBER << 3 | 2])
 
 
@@ -93,6 +95,11 @@ def admit_bytes(
 def pods_item(request: bytes) -> bytes:
     """A serialised AdmitPodsRequest around a serialised AdmitRequest."""
     return _field(_ADMIT_TAG, request)
+
+
+def simulate_bytes(pods: Iterable[bytes], rest: ad.SimulateRequest) -> bytes:
+    """A serialised SimulateRequest around the bytes of pods; `rest` is everything else of it."""
+    return b"".join((*(_field(_SIMULATED_TAG, pod) for pod in pods), rest.SerializeToString()))
 
 
 def pod_bytes(pod: Pod) -> bytes:

@@ -121,6 +121,21 @@ class ScriptedAdmission(ad_grpc.AdmissionServicer):
         found = self.journal.decisions[0] if self.journal.decisions else dc.DecisionRecord()
         return self._answer(request, context, dc.GetDecisionResponse(decision=found))
 
+    def Simulate(  # noqa: N802 - the contract's
+        self, request: ad.SimulateRequest, context: grpc.ServicerContext
+    ) -> Iterator[ad.SimulateResponse]:
+        self._answer(request, context, None)
+        node = ad.SimulatedNode(revision=7, notes=["left out"])
+        yield ad.SimulateResponse(node=node)
+        for pod in request.pods:
+            answer = ad.SimulatedPod(pod_uid=pod.metadata.uid)
+            if self.decisions:
+                answer.decision.CopyFrom(self.decisions.pop(0))
+            else:
+                answer.error.code = grpc.StatusCode.INVALID_ARGUMENT.value[0]
+                answer.error.message = "spec.containers: Required value"
+            yield ad.SimulateResponse(pod=answer)
+
     def WatchNodeResources(  # noqa: N802 - the contract's
         self, request: ad.WatchNodeResourcesRequest, context: grpc.ServicerContext
     ) -> Iterator[ad.WatchNodeResourcesResponse]:
