@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
+from grpc import StatusCode
 from grpc.aio import AioRpcError
 from rich.text import Text
 
@@ -16,6 +17,7 @@ from numalign.cli.endpoint import Endpoint
 from numalign.cli.failure import describe_status, say
 from numalign.cli.options import current_reach, examples, node_options, output_option, reach_options
 from numalign.cli.output import emit, plain
+from numalign.cli.snapshot.live import live_node
 from numalign.cli.tables.admissions import admissions
 from numalign.cli.tables.node_resources import resources_tables
 from numalign.cli.tables.services import ServiceState, providers_table, services_table
@@ -59,16 +61,18 @@ def status(owner: str, resources: bool) -> None:
     """Show who is admitted with what, and how services and hint providers stand.
 
     With --resources, what each NUMA node has, what of it is free, and the most that one
-    container could get from that node alone.
+    container could get from that node alone. While a provider is down the others are shown, and
+    who is missing is named.
 
     Exit codes: 0 if everything answered, 1 if not.
     """
     seconds = current_reach().timeout
     if resources:
-        picture = ask_services(
-            lambda services: read_resources(services[Service.ADMISSION], seconds), Service.ADMISSION
-        )
+        picture, problems = _resources(seconds)
         emit(plain(picture), lambda: resources_tables(picture))
+        say(problems)
+        if problems:
+            click.get_current_context().exit(Exit.ERROR)
         return
     found = ask_services(lambda services: read_status(services, owner, seconds))
     emit(document_of(found), lambda: _draw(found))
@@ -105,6 +109,21 @@ async def read_status(
         providers=None if isinstance(providers, str) else providers,
         problems=tuple(dict.fromkeys(problems)),
     )
+
+
+def _resources(seconds: float) -> tuple[NodeResources, list[str]]:
+    """What the node has; while a provider is down, what the others say, and who is missing."""
+    try:
+        picture = ask_services(
+            lambda services: read_resources(services[Service.ADMISSION], seconds), Service.ADMISSION
+        )
+    except AioRpcError as error:
+        # Whoever decides by the picture is given none; somebody who looks is shown the rest.
+        if error.code() is not StatusCode.UNAVAILABLE:
+            raise
+        node, problems = live_node()
+        return node.resources, problems
+    return picture, []
 
 
 async def read_resources(socket: Endpoint, seconds: float) -> NodeResources:

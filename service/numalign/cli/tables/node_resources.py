@@ -24,6 +24,9 @@ def resources_tables(picture: nr.NodeResources) -> Iterator[RenderableType]:
     for column in table.columns:
         column.overflow = "fold"
     yield table
+    if not picture.HasField("cpus"):
+        yield Text(f"\nCPUs unknown   revision {picture.revision}")
+        return
     cpus = picture.cpus
     yield Text(
         f"\nshared CPUs {cpus.shared_pool or '-'}   requested of them "

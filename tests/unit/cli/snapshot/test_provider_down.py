@@ -98,6 +98,23 @@ def test_top(down: tuple[ServedNode, str]) -> None:
     assert ("CPUs unknown" if name == "cpu" else "10 CPUs free") in drawn.stdout
 
 
+def test_status_of_resources(down: tuple[ServedNode, str]) -> None:
+    node, name = down
+    drawn = run(node, "status", "--resources")
+
+    assert drawn.exit_code == 1
+    names_it(drawn.stderr, name)
+    rows = {line.split()[1] for line in drawn.stdout.splitlines() if line.startswith(" {0}")}
+    rows |= {line.split()[0] for line in drawn.stdout.splitlines() if line.startswith("     ")}
+    assert rows == {"cpu", "memory", GPU} - {GPU if name == "device" else name}
+    assert ("CPUs unknown" in drawn.stdout) == (name == "cpu")
+    assert ("free for exclusive use 10" in drawn.stdout) == (name != "cpu")
+    told = run(node, "status", "--resources", "-o", "json")
+    assert told.exit_code == 1
+    names_it(told.stderr, name)
+    assert ("cpus" in json.loads(told.stdout)) == (name != "cpu")
+
+
 def test_report(down: tuple[ServedNode, str]) -> None:
     node, name = down
     page = run(node, "report", "-o", "-")
