@@ -25,7 +25,7 @@ from numalign.model.cpu_set import CpuSet
 from numalign.v1 import types_pb2 as pb
 
 SYSFS = Path(__file__).parents[1] / "fixtures" / "sysfs" / "2s-hugepages-1g.tar.gz"
-TESTED = {"uc-05", "uc-25", "uc-27", "uc-33", "uc-36", "uc-38"}
+TESTED = {"uc-05", "uc-07", "uc-25", "uc-27", "uc-33", "uc-36", "uc-38"}
 
 
 @pytest.fixture
@@ -213,3 +213,33 @@ async def test_uc_27_spread_within_a_socket(few: bool, whole_socket: bool, direc
     by_node = [sum(1 for cpu in given if cpu // 32 == n) for n in range(8)]
     assert sum(by_node) == 120
     assert (by_node == [30, 30, 30, 30, 0, 0, 0, 0]) is whole_socket
+
+
+@pytest.mark.parametrize(
+    ("first", "cpu_node"),
+    [pytest.param(False, None, id="as-a-kubelet"), pytest.param(True, 1, id="cpus-together")],
+)
+async def test_uc_07_a_device_away_from_free_cpus(
+    first: bool, cpu_node: int | None, directory: Path
+) -> None:
+    nodes = [numa_node(n, [[c, c + 40] for c in range(20 * n, 20 * n + 20)]) for n in range(2)]
+    vfs = [{"id": f"vf{n}", "numa_nodes": [0], "healthy": True} for n in range(8)]
+    machine = node_of(nodes, policy="best-effort", reserved="0,1,40,41")
+    machine["devices"] = [{"resource": "example.com/vf", "devices": vfs}]
+    placement = {"cpuAndMemoryFirst": first}
+    asked = {"cpu": "32", "example.com/vf": "1"}
+    which = [pod(name, None, **asked) for name in ("a", "b")]
+    async with agent_of("uc-07", machine, directory, placement=placement) as agent:
+        one, two = [await agent.admit(each) for each in which]
+
+    assert one.allocations[0].affinity.mask == 0b01
+    assert not one.warnings
+    (given,) = two.allocations
+    on_nodes = {cpu % 40 // 20 for cpu in CpuSet.parse(given.cpus)}
+    assert on_nodes == ({0, 1} if cpu_node is None else {cpu_node})
+    assert [device.by_numa_node[0].numa_node for device in given.devices] == [0]
+    assert list(two.warnings) == (
+        ['for container "c" example.com/vf may come from other NUMA nodes than CPUs and memory']
+        if first
+        else []
+    )

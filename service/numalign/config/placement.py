@@ -16,6 +16,7 @@ _NUMA, _SOCKET = "distribute-cpus-across-numa", "align-by-socket"
 
 _KEYS = (
     "numaAllocationStrategy",
+    "cpuAndMemoryFirst",
     "keepSharedCpus",
     "reuseInitCpus",
     "fewUncoreCaches",
@@ -32,6 +33,7 @@ def read_placement(section: Section) -> Placement:
         numa_allocation_strategy=section.choice(
             "numaAllocationStrategy", default.numa_allocation_strategy
         ),
+        cpu_and_memory_first=section.boolean("cpuAndMemoryFirst", default.cpu_and_memory_first),
         cpu=CpuSwitches(
             keep_shared=section.boolean("keepSharedCpus", default.cpu.keep_shared),
             reuse_init=section.boolean("reuseInitCpus", default.cpu.reuse_init),
@@ -46,6 +48,7 @@ def placement_document(placement: Placement) -> dict[str, object]:
     """The section that says what `placement` does."""
     return {
         "numaAllocationStrategy": placement.numa_allocation_strategy.value,
+        "cpuAndMemoryFirst": placement.cpu_and_memory_first,
         "keepSharedCpus": placement.cpu.keep_shared,
         "reuseInitCpus": placement.cpu.reuse_init,
         "fewUncoreCaches": placement.cpu.few_caches,
@@ -66,6 +69,10 @@ def without_effect(settings: Settings) -> tuple[str, ...]:
         "numaAllocationStrategy": (
             "with topologyManagerPolicy none",
             settings.topology.policy not in {"", "none"},
+        ),
+        "cpuAndMemoryFirst": (
+            "without topologyManagerPolicy best-effort",
+            settings.topology.policy == "best-effort",
         ),
         "keepSharedCpus": (
             "without cpuManagerPolicy static and its option strict-cpu-reservation",

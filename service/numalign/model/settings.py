@@ -97,11 +97,19 @@ class KernelHugePages(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """The switches that take placement beyond the kubelet's; each default is the kubelet's way."""
+    """The switches that take placement beyond the kubelet's; each default is the kubelet's way.
+
+    `cpu_and_memory_first`: under policy `best-effort` devices do not draw CPUs and memory apart.
+    """
 
     numa_allocation_strategy: NumaAllocationStrategy = NumaAllocationStrategy.NONE
+    cpu_and_memory_first: bool = False
     cpu: CpuSwitches = KUBELET_CPUS
     kernel_huge_pages: KernelHugePages = KernelHugePages.IGNORE
+
+
+KUBELET_PLACEMENT = Placement()
+"""No switch is on."""
 
 
 class PreferredAllocation(StrEnum):

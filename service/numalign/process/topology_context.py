@@ -33,7 +33,7 @@ def build_decider(context: TopologyContext) -> TopologyDecider:
         context.machine,
         settings.gates,
         context.strategies.node_limit,
-        settings.placement.numa_allocation_strategy,
+        settings.placement,
     )
     tracer = active_tracer()
     if tracer is None:

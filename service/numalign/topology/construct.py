@@ -16,7 +16,7 @@ from numalign.model.machine import Machine
 from numalign.model.pod import Pod
 from numalign.model.pod_resources import pod_level_resources_set
 from numalign.model.quoting import quoted
-from numalign.model.settings import NumaAllocationStrategy, TopologySettings
+from numalign.model.settings import KUBELET_PLACEMENT, Placement, TopologySettings
 from numalign.topology import (
     policy_best_effort,
     policy_none,
@@ -72,9 +72,9 @@ def build_policy(
     machine: Machine,
     gates: FeatureGates,
     node_limit: NodeLimit = kubelet_node_limit,
-    strategy: NumaAllocationStrategy = NumaAllocationStrategy.NONE,
+    placement: Placement = KUBELET_PLACEMENT,
 ) -> TopologyDecider:
-    """Policy and scope for `settings` on `machine`; `strategy` decides between equally wide masks.
+    """Policy and scope for `settings` on `machine`; `placement` takes them beyond the kubelet's.
 
     Raises StartError with the kubelet's text for the first check that fails, in the order of
     TM-13. Under policy `none` nothing else is checked.
@@ -91,13 +91,18 @@ def build_policy(
             setting=f"{OPTIONS}.{MAX_ALLOWABLE_NUMA_NODES}",
         )
     numa = numa_info(machine, distances)
-    made = partial(_policy, numa=numa, prefer_closest=options.prefer_closest_numa_nodes)
+    made = partial(
+        _policy,
+        numa=numa,
+        prefer_closest=options.prefer_closest_numa_nodes,
+        cpu_and_memory_first=placement.cpu_and_memory_first,
+    )
     policy = made(settings.policy)
 
     def scope(name: str, policy: Policy) -> Scope:
         # Distances never count between single nodes.
         closest = options.prefer_closest_numa_nodes and not policy.alignment_guaranteed
-        order = allocation_order(strategy, numa, prefer_closest=closest)
+        order = allocation_order(placement.numa_allocation_strategy, numa, prefer_closest=closest)
         return _scope(name, policy, gates, order)
 
     return TopologyDecider(
@@ -138,10 +143,12 @@ def configuration_faults(
     return tuple(faults)
 
 
-def _policy(name: str, numa: NumaInfo, *, prefer_closest: bool) -> Policy:
+def _policy(
+    name: str, numa: NumaInfo, *, prefer_closest: bool, cpu_and_memory_first: bool
+) -> Policy:
     fitter = numa.closest if prefer_closest else narrowest
     if name == policy_best_effort.NAME:
-        return policy_best_effort.BestEffortPolicy(numa, fitter)
+        return policy_best_effort.BestEffortPolicy(numa, fitter, cpu_and_memory_first)
     if name == policy_restricted.NAME:
         return policy_restricted.RestrictedPolicy(numa, fitter)
     if name == policy_single_numa_node.NAME:

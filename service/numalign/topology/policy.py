@@ -18,12 +18,14 @@ class Verdict:
     """The best hint, and whether the policy admits it.
 
     Not `proved`: the hint is as wide and as preferred as the best is, but whether another of
-    that width is better could not be found out in time.
+    that width is better could not be found out in time. `remote` names resources that come from
+    elsewhere, where that was decided on purpose.
     """
 
     best: TopologyHint
     admitted: bool
     proved: bool = True
+    remote: tuple[str, ...] = ()
 
 
 class Policy(Protocol):

@@ -25,7 +25,8 @@ class MergeRecord:
     """One merge: for which container (None: the whole pod), from what, and what came out.
 
     Not `proved`: whether another hint as wide was better could not be found out in time.
-    `strategy` had a say in which of equally wide masks came out.
+    `strategy` had a say in which of equally wide masks came out; `remote` resources come from
+    other nodes, on purpose.
     """
 
     container: str | None
@@ -34,6 +35,7 @@ class MergeRecord:
     admitted: bool
     proved: bool = True
     strategy: NumaAllocationStrategy = NumaAllocationStrategy.NONE
+    remote: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +77,11 @@ class ScopeResult:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A sentence for each merge whose hint was not proved to be the best."""
-        return tuple(_unproved(record) for record in self.merges if not record.proved)
+        """A sentence for each merge whose hint is not proved the best, or leaves some apart."""
+        return (
+            *(_unproved(record) for record in self.merges if not record.proved),
+            *(_remote(record) for record in self.merges if record.remote),
+        )
 
 
 class Scope(Protocol):
@@ -128,6 +133,7 @@ class Attempt:
             best=verdict.best,
             admitted=verdict.admitted,
             proved=verdict.proved,
+            remote=verdict.remote,
             strategy=NumaAllocationStrategy.NONE if self.order is None else self.order.strategy,
         )
         self.merges.append(record)
@@ -177,9 +183,17 @@ class Attempt:
         )
 
 
+def _remote(record: MergeRecord) -> str:
+    names = ", ".join(record.remote)
+    return f"for {_whose(record)} {names} may come from other NUMA nodes than CPUs and memory"
+
+
+def _whose(record: MergeRecord) -> str:
+    return "the pod" if record.container is None else f'container "{record.container}"'
+
+
 def _unproved(record: MergeRecord) -> str:
-    whose = "the pod" if record.container is None else f'container "{record.container}"'
     return (
-        f"for {whose} a set of NUMA nodes was chosen without proof that no other of the same "
-        "size is better: the search was ended"
+        f"for {_whose(record)} a set of NUMA nodes was chosen without proof that no other of the "
+        "same size is better: the search was ended"
     )

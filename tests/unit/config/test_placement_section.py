@@ -14,7 +14,7 @@ from numalign.model.settings import CpuSwitches, KernelHugePages, NumaAllocation
 Read = Callable[[str], Settings]
 
 ALL_ON = """
-topologyManagerPolicy: restricted
+topologyManagerPolicy: best-effort
 cpuManagerPolicy: static
 cpuManagerPolicyOptions: {strict-cpu-reservation: "true", prefer-align-cpus-by-uncorecache: "true"}
 reservedSystemCPUs: "0"
@@ -23,6 +23,7 @@ reservedMemory: [{numaNode: 0, limits: {memory: 100Mi}}]
 numalign:
   placement:
     numaAllocationStrategy: most-allocated
+    cpuAndMemoryFirst: true
     keepSharedCpus: true
     reuseInitCpus: true
     fewUncoreCaches: true
@@ -57,11 +58,13 @@ def test_everything_on(settings: Read) -> None:
 
     assert read.placement == Placement(
         numa_allocation_strategy=NumaAllocationStrategy.MOST_ALLOCATED,
+        cpu_and_memory_first=True,
         cpu=CpuSwitches(keep_shared=True, reuse_init=True, few_caches=True),
         kernel_huge_pages=KernelHugePages.DEFER,
     )
     assert switches_on(read.placement) == (
         "numalign.placement.numaAllocationStrategy: most-allocated",
+        "numalign.placement.cpuAndMemoryFirst: true",
         "numalign.placement.keepSharedCpus: true",
         "numalign.placement.reuseInitCpus: true",
         "numalign.placement.fewUncoreCaches: true",
@@ -125,6 +128,12 @@ def test_mistakes(settings: Read, section: str, problem: str) -> None:
             "numalign.placement.fewSockets: has no effect without cpuManagerPolicy static and its "
             "options distribute-cpus-across-numa and align-by-socket",
             id="sockets",
+        ),
+        pytest.param(
+            "{cpuAndMemoryFirst: true}",
+            "numalign.placement.cpuAndMemoryFirst: has no effect without topologyManagerPolicy "
+            "best-effort",
+            id="first",
         ),
         pytest.param("{keepSharedCpus: false}", None, id="shared-off"),
         pytest.param(

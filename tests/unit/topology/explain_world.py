@@ -24,9 +24,10 @@ from numalign.model.machine import Core, HugePages, Machine, NumaNode
 from numalign.model.pod import Container, Pod, Resources
 from numalign.model.quantity import Quantity
 from numalign.model.settings import (
+    KUBELET_PLACEMENT,
     CpuSettings,
     MemorySettings,
-    NumaAllocationStrategy,
+    Placement,
     ReservedMemory,
     StaticDevice,
     StaticResource,
@@ -213,13 +214,13 @@ class Node:
         cpu: str = "static",
         memory: str = "None",
         devices: Iterable[StaticResource] = (),
-        strategy: NumaAllocationStrategy = NumaAllocationStrategy.NONE,
+        placement: Placement = KUBELET_PLACEMENT,
     ) -> None:
         self.machine = where
         self.gates = GATES
         self.topology = topology = TopologySettings(policy=policy, scope=scope)
         devices = tuple(devices)
-        self.decider = build_policy(topology, where, GATES, strategy=strategy)
+        self.decider = build_policy(topology, where, GATES, placement=placement)
         self.engines: tuple[Engine[Any], ...] = (
             build_device(
                 static_inventory(devices),

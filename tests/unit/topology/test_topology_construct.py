@@ -10,7 +10,7 @@ from numalign.model.ids import PodUid
 from numalign.model.machine import Machine, NumaNode
 from numalign.model.pod import Pod, Resources
 from numalign.model.quantity import Quantity
-from numalign.model.settings import NumaAllocationStrategy, TopologySettings
+from numalign.model.settings import NumaAllocationStrategy, Placement, TopologySettings
 from numalign.topology.construct import build_policy, configuration_faults
 from numalign.topology.numa_info import narrowest
 from numalign.topology.options import safe_node_limit
@@ -235,7 +235,9 @@ def test_a_strategy_is_in_every_scope(policy: str, scope: str) -> None:
     strategy = NumaAllocationStrategy.MOST_ALLOCATED
     given = settings(policy, scope, prefer_closest_numa_nodes="true")
 
-    built = build_policy(given, machine(2), GATES, strategy=strategy)
+    built = build_policy(
+        given, machine(2), GATES, placement=Placement(numa_allocation_strategy=strategy)
+    )
 
     scopes = [built.scope, built.other_scope, *built.laxer.values()]
     for one in scopes:
@@ -251,3 +253,17 @@ def test_no_strategy_is_in_no_scope() -> None:
 
     assert isinstance(built.scope, ContainerScope)
     assert built.scope.order is None
+
+
+@pytest.mark.parametrize("policy", ["best-effort", "restricted", "single-numa-node"])
+@pytest.mark.parametrize("on", [True, False])
+def test_cpu_and_memory_come_first_under_best_effort_alone(policy: str, on: bool) -> None:
+    placement = Placement(cpu_and_memory_first=on)
+
+    built = build_policy(settings(policy), machine(2), GATES, placement=placement)
+
+    scopes = {policy: built.scope, **built.laxer}
+    best_effort = scopes["best-effort"]
+    assert isinstance(best_effort, ContainerScope)
+    assert isinstance(best_effort.policy, BestEffortPolicy)
+    assert best_effort.policy.cpu_and_memory_first is on
