@@ -120,6 +120,7 @@ class TopologyExporter:
         if look:
             self._facts.forget_machine()
         facts = await self._facts.read()
+        self._troubles.mended(_SERVICES)
         made = content(
             facts.machine,
             facts.policy,

@@ -219,6 +219,14 @@ async def test_services_that_do_not_answer_are_asked_again() -> None:
     assert services.reads == 4
 
 
+async def test_services_that_are_back_are_not_named_for_what_the_api_server_says() -> None:
+    services, published = Services(), Object()
+    services.fails = ["Admission: away"]
+    published.fails = [Unreachable("GET x: no answer in time")] * 1000
+    async with running(services, published) as exporter:
+        await until(lambda: (exporter.problem() or "").startswith("GET x: no answer in time"))
+
+
 async def test_a_change_that_could_not_be_read_is_written_without_another_one() -> None:
     services, published = Services(), Object()
     async with running(services, published) as exporter:
