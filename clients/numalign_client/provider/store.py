@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,10 +72,15 @@ class MemoryStore:
 
 
 class SqliteStore:
-    """Keeps parts in a SQLite file, synced before a call returns."""
+    """Keeps parts in a SQLite file, synced before a call returns.
+
+    A server that stops does not wait for ever for the calls in hand, and a file that is closed
+    under one would end the process. So it is closed between two uses; who comes later has an error.
+    """
 
     def __init__(self, path: Path) -> None:
         """Open or create the file. Raises StateFileError if it is of another kind."""
+        self._lock = threading.RLock()
         try:
             # Calls come from the threads of a server, one at a time.
             self._database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
@@ -93,9 +99,10 @@ class SqliteStore:
 
     def load(self) -> tuple[StoredPart, ...]:
         """Everything in the file, in the order in which it came."""
-        rows = self._database.execute(
-            "SELECT pod_uid, admission_id, allocations FROM part ORDER BY rowid"
-        )
+        with self._lock:
+            rows = self._database.execute(
+                "SELECT pod_uid, admission_id, allocations FROM part ORDER BY rowid"
+            ).fetchall()
         return tuple(StoredPart(uid, admission, _decode(data)) for uid, admission, data in rows)
 
     def put(self, part: StoredPart) -> None:
@@ -106,30 +113,34 @@ class SqliteStore:
         self, pod_uid: str, admission_id: str, final: tuple[pb.ContainerAllocation, ...]
     ) -> None:
         """Make a prepared part final, in one transaction."""
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            self.drop(pod_uid, admission_id)
-            self._put(StoredPart(pod_uid, "", final))
-        except BaseException:
-            self._database.execute("ROLLBACK")
-            raise
-        self._database.execute("COMMIT")
+        with self._lock:
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                self.drop(pod_uid, admission_id)
+                self._put(StoredPart(pod_uid, "", final))
+            except BaseException:
+                self._database.execute("ROLLBACK")
+                raise
+            self._database.execute("COMMIT")
 
     def drop(self, pod_uid: str, admission_id: str) -> None:
         """Forget a part."""
-        self._database.execute(
-            "DELETE FROM part WHERE pod_uid = ? AND admission_id = ?", (pod_uid, admission_id)
-        )
+        with self._lock:
+            self._database.execute(
+                "DELETE FROM part WHERE pod_uid = ? AND admission_id = ?", (pod_uid, admission_id)
+            )
 
     def close(self) -> None:
         """Close the file."""
-        self._database.close()
+        with self._lock:
+            self._database.close()
 
     def _put(self, part: StoredPart) -> None:
-        self._database.execute(
-            "INSERT OR REPLACE INTO part VALUES (?, ?, ?)",
-            (part.pod_uid, part.admission_id, _encode(part.allocations)),
-        )
+        with self._lock:
+            self._database.execute(
+                "INSERT OR REPLACE INTO part VALUES (?, ?, ?)",
+                (part.pod_uid, part.admission_id, _encode(part.allocations)),
+            )
 
 
 def _encode(allocations: Iterable[pb.ContainerAllocation]) -> bytes:

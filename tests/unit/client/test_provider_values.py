@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -146,3 +148,25 @@ def test_a_foreign_file_is_refused(tmp_path: Path, version: int | None) -> None:
         database.close()
     with pytest.raises(StateFileError, match=str(path)):
         SqliteStore(path)
+
+
+def test_a_file_is_closed_between_two_uses(tmp_path: Path) -> None:
+    """A server that stops closes it while calls may still be in hand."""
+    for round_ in range(20):
+        store = SqliteStore(tmp_path / f"{round_}.db")
+        store.put(StoredPart("u", "a", ()))
+        begun = threading.Event()
+
+        def use(store: SqliteStore = store, begun: threading.Event = begun) -> str:
+            try:
+                while True:
+                    store.settle("u", "a", ())
+                    begun.set()
+            except sqlite3.ProgrammingError as error:
+                return str(error)
+
+        with ThreadPoolExecutor(2) as threads:
+            users = [threads.submit(use) for _ in range(2)]
+            begun.wait()
+            store.close()
+            assert {user.result() for user in users} == {"Cannot operate on a closed database."}
