@@ -13,19 +13,22 @@ from pathlib import Path
 import pytest
 from tests.conformance.user_cases import (
     CASES,
+    GIB,
     agent_of,
     burstable_pod,
     node_of,
     numa_node,
     pod,
     single_threads,
+    with_init,
+    with_second,
 )
 
 from numalign.model.cpu_set import CpuSet
 from numalign.v1 import types_pb2 as pb
 
 SYSFS = Path(__file__).parents[1] / "fixtures" / "sysfs" / "2s-hugepages-1g.tar.gz"
-TESTED = {"uc-05", "uc-07", "uc-25", "uc-27", "uc-33", "uc-36", "uc-38"}
+TESTED = {"uc-02", "uc-04", "uc-05", "uc-07", "uc-11", "uc-25", "uc-27", "uc-33", "uc-36", "uc-38"}
 
 
 @pytest.fixture
@@ -113,12 +116,9 @@ async def test_uc_05_an_app_takes_what_its_init_container_had(
     reuse: bool, app: str, c: pb.Verdict.ValueType, directory: Path
 ) -> None:
     machine = node_of([numa_node(0, [[n, n + 4] for n in range(4)])], reserved="0,4")
-    with_init = pod("b", cpu="4")
-    (init,) = pod("i", cpu="1")["spec"]["containers"]
-    with_init["spec"]["initContainers"] = [{**init, "name": "i"}]
     async with agent_of("uc-05", machine, directory, placement={"reuseInitCpus": reuse}) as agent:
         first = await agent.admit(pod("a", cpu="1"))
-        second = await agent.admit(with_init)
+        second = await agent.admit(with_init(pod("b", cpu="4"), cpu="1"))
         third = await agent.admit(pod("c", cpu="1"))
 
     assert first.allocations[0].cpus == "1"
@@ -243,3 +243,117 @@ async def test_uc_07_a_device_away_from_free_cpus(
         if first
         else []
     )
+
+
+WHOLE = "decided in scope pod, since scope container would have refused it"
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["alone", "in-a-stream"])
+@pytest.mark.parametrize("retry", [False, True], ids=["as-a-kubelet", "as-a-whole"])
+async def test_uc_02_an_init_container_with_the_app_in_view(
+    retry: bool, streamed: bool, directory: Path
+) -> None:
+    nodes = [numa_node(n, single_threads(16 * n, 16)) for n in range(2)]
+    machine = node_of(nodes, policy="single-numa-node", reserved="0-2")
+    which = with_init(pod("p", cpu="14"), cpu="1")
+    placement = {"retryInPodScope": retry}
+    async with agent_of("uc-02", machine, directory, placement=placement) as agent:
+        tried = await agent.dry_run(which)
+        if streamed:
+            before, decision, after = await agent.admit_in_one_stream(
+                pod("small", cpu="1"), which, pod("large", cpu="12")
+            )
+            assert before.allocations[0].affinity.mask == 0b01
+            assert after.verdict == pb.VERDICT_ADMITTED
+        else:
+            decision = await agent.admit(which)
+        again = await agent.admit(which)
+
+    assert tried.verdict == decision.verdict
+    if not retry:
+        assert decision.verdict == pb.VERDICT_REJECTED
+        return
+    assert decision.verdict == pb.VERDICT_ADMITTED
+    assert [one.affinity.mask for one in decision.allocations] == [0b10, 0b10]
+    assert all(min(CpuSet.parse(one.cpus)) >= 16 for one in decision.allocations)
+    (warning,) = decision.warnings
+    assert warning.startswith(f"{WHOLE} (TopologyAffinityError: ")
+    assert "in pod scope" in decision.explanation.summary
+    assert again.already_admitted
+    assert list(again.allocations) == list(decision.allocations)
+
+
+@pytest.mark.parametrize("retry", [False, True], ids=["as-a-kubelet", "as-a-whole"])
+async def test_uc_04_an_init_container_that_would_fit_elsewhere(
+    retry: bool, directory: Path
+) -> None:
+    nodes = [
+        numa_node(n, [[c, c + 32] for c in range(16 * n, 16 * n + 16)], memory_bytes=125 * GIB)
+        for n in range(2)
+    ]
+    machine = node_of(nodes, policy="single-numa-node", reserved="0")
+    placement = {"retryInPodScope": retry}
+    async with agent_of("uc-04", machine, directory, placement=placement) as agent:
+        first = await agent.admit(pod("a", cpu="27"))
+        decision = await agent.admit(
+            with_init(pod("b", cpu="26", memory="32Gi"), cpu="1", memory="1Gi")
+        )
+
+    assert first.allocations[0].affinity.mask == 0b01
+    if retry:
+        assert [one.affinity.mask for one in decision.allocations] == [0b10, 0b10]
+    else:
+        assert decision.reason == "TopologyAffinityError"
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["alone", "in-a-stream"])
+@pytest.mark.parametrize("retry", [False, True], ids=["as-a-kubelet", "as-a-whole"])
+async def test_uc_11_memory_of_a_pod_in_one_group(
+    retry: bool, streamed: bool, directory: Path
+) -> None:
+    nodes = [numa_node(n, single_threads(16 * n, 16), memory_bytes=65 * GIB) for n in range(2)]
+    machine = node_of(nodes, policy="best-effort", reserved="0", memory=True)
+    gpus = [{"id": f"gpu{n}", "numa_nodes": [n], "healthy": True} for n in range(2)]
+    machine["devices"] = [{"resource": "example.com/gpu", "devices": gpus}]
+    asked = {"cpu": "20", "memory": "100Gi", "example.com/gpu": "2"}
+    which = with_second(pod("p", cpu="1", memory="4Gi"), pod("o", None, **asked))
+    placement = {"retryInPodScope": retry}
+    async with agent_of("uc-11", machine, directory, placement=placement) as agent:
+        if streamed:
+            (decision,) = await agent.admit_in_one_stream(which)
+        else:
+            decision = await agent.admit(which)
+
+    if not retry:
+        assert decision.reason == "UnexpectedAdmissionError"
+        return
+    assert decision.verdict == pb.VERDICT_ADMITTED
+    memory = [list(block.numa_nodes) for one in decision.allocations for block in one.memory]
+    assert memory == [[0, 1], [0, 1]]
+    (warning,) = decision.warnings
+    assert warning.startswith(f"{WHOLE} (UnexpectedAdmissionError: ")
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["alone", "in-a-stream"])
+async def test_what_both_scopes_refuse_has_the_reason_of_the_first_and_takes_nothing(
+    streamed: bool, directory: Path
+) -> None:
+    nodes = [numa_node(n, single_threads(16 * n, 16)) for n in range(2)]
+    machine = node_of(nodes, policy="single-numa-node", reserved="0-2")
+    too_much = with_init(pod("p", cpu="17"), cpu="1")
+    answers = []
+    for retry in (False, True):
+        placement = {"retryInPodScope": retry}
+        where = directory / str(retry)
+        where.mkdir()
+        async with agent_of("uc-02", machine, where, placement=placement) as agent:
+            if streamed:
+                refused, fits = await agent.admit_in_one_stream(too_much, pod("q", cpu="16"))
+            else:
+                refused = await agent.admit(too_much)
+                fits = await agent.admit(pod("q", cpu="16"))
+            answers.append((refused.reason, refused.message, refused.explanation.summary))
+            assert fits.verdict == pb.VERDICT_ADMITTED
+            assert await agent.shared_cpus() == "0-15"
+
+    assert answers[0] == answers[1]

@@ -41,6 +41,20 @@ class Agent:
             ad.AdmitRequest(pod=pod_from_json(pod), explain=pb.EXPLAIN_LEVEL_FULL), timeout=5
         )
 
+    async def dry_run(self, pod: Mapping[str, Any]) -> ad.AdmitResponse:
+        request = ad.AdmitRequest(pod=pod_from_json(pod), dry_run=True)
+        return await self._admission.Admit(request, timeout=5)
+
+    async def admit_in_one_stream(self, *pods: Mapping[str, Any]) -> list[ad.AdmitResponse]:
+        requests = [
+            ad.AdmitPodsRequest(
+                admit=ad.AdmitRequest(pod=pod_from_json(pod), explain=pb.EXPLAIN_LEVEL_FULL)
+            )
+            for pod in pods
+        ]
+        answers = self._admission.AdmitPods(iter(requests), timeout=30)
+        return [answer.decision async for answer in answers]
+
     async def release(self, uid: str) -> None:
         await self._admission.Release(ad.ReleaseRequest(pod_uid=uid))
 
@@ -131,6 +145,20 @@ def burstable_pod(uid: str, cpu: str) -> dict[str, Any]:
     of = pod(uid, cpu=cpu)
     del of["spec"]["containers"][0]["resources"]["limits"]
     return of
+
+
+def with_init(app: dict[str, Any], **amounts: str) -> dict[str, Any]:
+    """A pod with an init container `i` in front of its own."""
+    (init,) = pod("i", None, **amounts)["spec"]["containers"]
+    app["spec"]["initContainers"] = [{**init, "name": "i"}]
+    return app
+
+
+def with_second(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """The first pod with the container of the second one, called `second`, behind its own."""
+    (other,) = second["spec"]["containers"]
+    first["spec"]["containers"].append({**other, "name": "second"})
+    return first
 
 
 def single_threads(first: int, count: int) -> list[list[int]]:

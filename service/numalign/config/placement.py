@@ -5,7 +5,7 @@ Every switch of it changes where something goes or whether a pod may start, and 
 
 from __future__ import annotations
 
-from numalign.config.settings import MachineRoot, Settings
+from numalign.config.settings import Compatibility, MachineRoot, Settings
 from numalign.document.section import Section
 from numalign.model.settings import CpuSwitches, Placement
 
@@ -17,6 +17,7 @@ _NUMA, _SOCKET = "distribute-cpus-across-numa", "align-by-socket"
 _KEYS = (
     "numaAllocationStrategy",
     "cpuAndMemoryFirst",
+    "retryInPodScope",
     "keepSharedCpus",
     "reuseInitCpus",
     "fewUncoreCaches",
@@ -34,6 +35,7 @@ def read_placement(section: Section) -> Placement:
             "numaAllocationStrategy", default.numa_allocation_strategy
         ),
         cpu_and_memory_first=section.boolean("cpuAndMemoryFirst", default.cpu_and_memory_first),
+        retry_in_pod_scope=section.boolean("retryInPodScope", default.retry_in_pod_scope),
         cpu=CpuSwitches(
             keep_shared=section.boolean("keepSharedCpus", default.cpu.keep_shared),
             reuse_init=section.boolean("reuseInitCpus", default.cpu.reuse_init),
@@ -49,6 +51,7 @@ def placement_document(placement: Placement) -> dict[str, object]:
     return {
         "numaAllocationStrategy": placement.numa_allocation_strategy.value,
         "cpuAndMemoryFirst": placement.cpu_and_memory_first,
+        "retryInPodScope": placement.retry_in_pod_scope,
         "keepSharedCpus": placement.cpu.keep_shared,
         "reuseInitCpus": placement.cpu.reuse_init,
         "fewUncoreCaches": placement.cpu.few_caches,
@@ -69,6 +72,12 @@ def without_effect(settings: Settings) -> tuple[str, ...]:
         "numaAllocationStrategy": (
             "with topologyManagerPolicy none",
             settings.topology.policy not in {"", "none"},
+        ),
+        "retryInPodScope": (
+            "without compatibility safe, topologyManagerScope container and a policy that aligns",
+            settings.compatibility is Compatibility.SAFE
+            and settings.topology.scope in {"", "container"}
+            and settings.topology.policy not in {"", "none"},
         ),
         "cpuAndMemoryFirst": (
             "without topologyManagerPolicy best-effort",

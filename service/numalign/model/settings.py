@@ -100,10 +100,12 @@ class Placement:
     """The switches that take placement beyond the kubelet's; each default is the kubelet's way.
 
     `cpu_and_memory_first`: under policy `best-effort` devices do not draw CPUs and memory apart.
+    `retry_in_pod_scope`: a pod that scope `container` refuses is decided on as a whole before that.
     """
 
     numa_allocation_strategy: NumaAllocationStrategy = NumaAllocationStrategy.NONE
     cpu_and_memory_first: bool = False
+    retry_in_pod_scope: bool = False
     cpu: CpuSwitches = KUBELET_CPUS
     kernel_huge_pages: KernelHugePages = KernelHugePages.IGNORE
 

@@ -12,6 +12,7 @@ from numalign.config.settings import Compatibility, Settings
 from numalign.process.change import Change, InForce, refusals
 from numalign.process.generation import Generation
 from numalign.process.topology_context import TopologyContext, build_decider
+from numalign.topology.as_a_whole import AsAWhole
 from numalign.topology.construct import TopologyDecider
 from numalign.topology.decision import DecidingParts
 from numalign.topology.explainer import Explainer
@@ -20,6 +21,7 @@ from numalign.topology.node_resources.collector import NodeResourcesCollector
 from numalign.topology.observer import DecisionObserver
 from numalign.topology.records import Records
 from numalign.topology.registry import ProviderRegistry
+from numalign.topology.scope_pod import NAME as POD
 from numalign.topology.servicer import AdmissionObserver, PolicyFacts, TopologyManagerServicer
 from numalign.topology.turnstile import Turnstile
 
@@ -130,7 +132,17 @@ def deciding_parts(
         config_generation=config_generation,
         other_scope=None if leaves else decider.other_scope,
         laxer={} if leaves else decider.laxer,
+        retry=None if leaves else _retry(decider, settings),
     )
+
+
+def _retry(decider: TopologyDecider, settings: Settings) -> AsAWhole | None:
+    """How a pod is decided on once more: in scope `pod`, if it was refused in scope `container`."""
+    scope = decider.other_scope
+    if not settings.placement.retry_in_pod_scope or scope is None or scope.name != POD:
+        return None
+    explainer = Explainer(decider.policy, decider.numa, scope.name)
+    return AsAWhole(scope, explainer, decider.scope.name)
 
 
 def values_of(settings: Settings) -> dict[str, object]:

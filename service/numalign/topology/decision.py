@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from numalign.errors import Deferred, NumalignError
+from numalign.errors import NumalignError
 from numalign.model.feature_gates import FeatureGates
 from numalign.model.ids import AdmissionId
 from numalign.model.pod import Pod
@@ -28,6 +28,7 @@ from numalign.topology.allocated import (
     keep_what_was_not_asked,
     resources_to_message,
 )
+from numalign.topology.as_a_whole import AsAWhole, result_of
 from numalign.topology.claim_messages import claim_hints
 from numalign.topology.explainer import Explainer
 from numalign.topology.fanout import Fanout
@@ -35,8 +36,7 @@ from numalign.topology.hint_store import HintStore
 from numalign.topology.lost_parts import LostParts
 from numalign.topology.messages import containers_to_messages
 from numalign.topology.picture import Picture
-from numalign.topology.provider_handle import ProviderFault, bound
-from numalign.topology.reasons import unexpected_rejection
+from numalign.topology.provider_handle import bound
 from numalign.topology.records import Admitted, Records
 from numalign.topology.registry import ProviderRegistry, all_delivered
 from numalign.topology.remembered import Remembered, Way
@@ -115,7 +115,7 @@ class DecidingParts:
     """What decisions are made with; another one after the configuration changed.
 
     `other_scope` is the one that is not configured, `laxer` are policies that refuse less, by
-    name: what would have fitted is tried with them.
+    name: what would have fitted is tried with them. `retry` None: a refusal is the last word.
     """
 
     scope: Scope
@@ -124,6 +124,7 @@ class DecidingParts:
     config_generation: int
     other_scope: Scope | None = None
     laxer: Mapping[str, Scope] = field(default_factory=dict)
+    retry: AsAWhole | None = None
 
 
 class Decider:
@@ -162,6 +163,14 @@ class Decider:
         fanout = self.ask(call, admission_id)
         try:
             response, result, explaining = await self.attempt(call, fanout, resized)
+            if resized is None and self.retries(call, result):
+                await carried_through(self.abort(call, fanout, admission_id, hp.LEFTOVERS_DROP))
+                # To the providers an admission that is over stays over.
+                admission_id = AdmissionId(f"{admission_id}-whole")
+                fanout = self.ask(call, admission_id)
+                again = await self.attempt_as_a_whole(call, fanout, result)
+                if again is not None:
+                    response, result, explaining = again
         except BaseException:
             await carried_through(self.abort(call, fanout, admission_id, hp.LEFTOVERS_DROP))
             raise
@@ -189,28 +198,35 @@ class Decider:
         self, call: AdmitCall, fanout: Fanout, resized: Resized | None = None
     ) -> tuple[ad.AdmitResponse, ScopeResult, Explaining | None]:
         """Decide; what the providers have taken then is kept or taken back by the caller."""
-        try:
-            result = await self.parts.scope.admit(_judged(call.pod, resized), fanout)
-        except ProviderFault as fault:
-            refusal = unexpected_rejection(str(fault))
-            result = ScopeResult(
-                admitted=False,
-                reason=refusal.reason,
-                message=refusal.message,
-                keeps_nothing=True,
-            )
-        except Deferred as deferred:
-            result = ScopeResult(
-                admitted=False,
-                reason=deferred.reason,
-                message=str(deferred),
-                keeps_nothing=True,
-                retry_after=deferred.retry_after,
-            )
+        result = await result_of(self.parts.scope, _judged(call.pod, resized), fanout)
         if result.admitted:
             self._refuse_what_others_have(call.pod, fanout)
         response = self._answer(call, result, fanout, resized)
-        return response, result, await self._explaining(call, result, fanout)
+        explainer = self.parts.explainer
+        return response, result, await self._explaining(call, result, fanout, explainer)
+
+    def retries(self, call: AdmitCall, result: ScopeResult) -> bool:
+        """Whether the pod is to be decided on as a whole before it is refused."""
+        retry = self.parts.retry
+        return retry is not None and retry.is_for(call.pod, result)
+
+    async def attempt_as_a_whole(
+        self, call: AdmitCall, fanout: Fanout, refused: ScopeResult
+    ) -> tuple[ad.AdmitResponse, ScopeResult, Explaining | None] | None:
+        """Decide once more, over the books as they were; None where that is a refusal as well.
+
+        What the providers have taken then is kept or taken back by the caller.
+        """
+        retry = self.parts.retry
+        if retry is None:
+            return None
+        result = await result_of(retry.scope, call.pod, fanout)
+        if not result.admitted:
+            return None
+        self._refuse_what_others_have(call.pod, fanout)
+        response = self._answer(call, result, fanout, None)
+        response.warnings.append(retry.warning(refused))
+        return response, result, await self._explaining(call, result, fanout, retry.explainer)
 
     def _refuse_what_others_have(self, pod: Pod, fanout: Fanout) -> None:
         for handle in fanout.handles:
@@ -243,7 +259,7 @@ class Decider:
         return response
 
     async def _explaining(
-        self, call: AdmitCall, result: ScopeResult, fanout: Fanout
+        self, call: AdmitCall, result: ScopeResult, fanout: Fanout, explainer: Explainer
     ) -> Explaining | None:
         """What explains as far as it was asked for; the way is remembered as far as it is wanted.
 
@@ -254,7 +270,7 @@ class Decider:
         if not asked and not remember:
             return None
         try:
-            way = await self.parts.explainer.way(call.pod, result, fanout)
+            way = await explainer.way(call.pod, result, fanout)
         except NumalignError as error:
             # Who did not ask for an explanation gets the decision without one.
             if asked:

@@ -74,6 +74,12 @@ class Group:
         self._fanout = fanout = self.decider.ask(call, self.admission_id, group=True)
         try:
             response, result, explaining = await self.decider.attempt(call, fanout)
+            if self.decider.retries(call, result):
+                await self._leave(call.pod.uid, fanout)
+                self._fanout = fanout = self.decider.ask(call, self.admission_id, group=True)
+                again = await self.decider.attempt_as_a_whole(call, fanout, result)
+                if again is not None:
+                    response, result, explaining = again
             if call.dry_run or not result.admitted:
                 await self._leave(call.pod.uid, fanout)
         except InvalidInput:

@@ -24,6 +24,7 @@ numalign:
   placement:
     numaAllocationStrategy: most-allocated
     cpuAndMemoryFirst: true
+    retryInPodScope: true
     keepSharedCpus: true
     reuseInitCpus: true
     fewUncoreCaches: true
@@ -59,12 +60,14 @@ def test_everything_on(settings: Read) -> None:
     assert read.placement == Placement(
         numa_allocation_strategy=NumaAllocationStrategy.MOST_ALLOCATED,
         cpu_and_memory_first=True,
+        retry_in_pod_scope=True,
         cpu=CpuSwitches(keep_shared=True, reuse_init=True, few_caches=True),
         kernel_huge_pages=KernelHugePages.DEFER,
     )
     assert switches_on(read.placement) == (
         "numalign.placement.numaAllocationStrategy: most-allocated",
         "numalign.placement.cpuAndMemoryFirst: true",
+        "numalign.placement.retryInPodScope: true",
         "numalign.placement.keepSharedCpus: true",
         "numalign.placement.reuseInitCpus: true",
         "numalign.placement.fewUncoreCaches: true",
@@ -134,6 +137,12 @@ def test_mistakes(settings: Read, section: str, problem: str) -> None:
             "numalign.placement.cpuAndMemoryFirst: has no effect without topologyManagerPolicy "
             "best-effort",
             id="first",
+        ),
+        pytest.param(
+            "{retryInPodScope: true}",
+            "numalign.placement.retryInPodScope: has no effect without compatibility safe, "
+            "topologyManagerScope container and a policy that aligns",
+            id="retry",
         ),
         pytest.param("{keepSharedCpus: false}", None, id="shared-off"),
         pytest.param(

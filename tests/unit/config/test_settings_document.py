@@ -42,7 +42,7 @@ numalign:
   devicePlugins: {pluginsRegistry: "", reportDeadline: 90s}
   dra: {enabled: true, pluginsRegistry: /dra, callTimeout: 9s, retryAfter: 1s, numaHints: true}
   placement: {numaAllocationStrategy: most-allocated, keepSharedCpus: true,
-              cpuAndMemoryFirst: true,
+              cpuAndMemoryFirst: true, retryInPodScope: true,
               reuseInitCpus: true, fewUncoreCaches: true, fewSockets: true,
               kernelHugePages: defer}
   admission:
