@@ -38,12 +38,12 @@ class Agent:
 
     async def admit(self, pod: Mapping[str, Any]) -> ad.AdmitResponse:
         return await self._admission.Admit(
-            ad.AdmitRequest(pod=pod_from_json(pod), explain=pb.EXPLAIN_LEVEL_FULL), timeout=5
+            ad.AdmitRequest(pod=pod_from_json(pod), explain=pb.EXPLAIN_LEVEL_FULL), timeout=60
         )
 
     async def dry_run(self, pod: Mapping[str, Any]) -> ad.AdmitResponse:
         request = ad.AdmitRequest(pod=pod_from_json(pod), dry_run=True)
-        return await self._admission.Admit(request, timeout=5)
+        return await self._admission.Admit(request, timeout=60)
 
     async def admit_in_one_stream(self, *pods: Mapping[str, Any]) -> list[ad.AdmitResponse]:
         requests = [
