@@ -268,6 +268,10 @@ async def test_uc_02_an_init_container_with_the_app_in_view(
         else:
             decision = await agent.admit(which)
         again = await agent.admit(which)
+        shared = await agent.shared_cpus()
+    async with agent_of("uc-02", machine, directory, placement=placement) as agent:
+        restarted = await agent.admit(which)
+        assert await agent.shared_cpus() == shared
 
     assert tried.verdict == decision.verdict
     if not retry:
@@ -280,7 +284,7 @@ async def test_uc_02_an_init_container_with_the_app_in_view(
     assert warning.startswith(f"{WHOLE} (TopologyAffinityError: ")
     assert "in pod scope" in decision.explanation.summary
     assert again.already_admitted
-    assert list(again.allocations) == list(decision.allocations)
+    assert again.allocations == restarted.allocations == decision.allocations
 
 
 @pytest.mark.parametrize("retry", [False, True], ids=["as-a-kubelet", "as-a-whole"])
