@@ -22,7 +22,7 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -30,6 +30,7 @@ from numalign.errors import DamagedState, StateError, StateNotWritten
 from numalign.store.damage import OnDamage, refuse_damage
 from numalign.store.process_lock import ProcessLock
 from numalign.store.state_file import open_state_file
+from numalign.store.writer_thread import WriterThread
 
 T = TypeVar("T")
 
@@ -74,7 +75,7 @@ class Database:
         self._connection = connection
         self._observe_commit = observe_commit
         self._report = report
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix=f"store-{path.stem}")
+        self._writer = WriterThread(f"store-{path.stem}")
         self._writes = 0
         self._synced_mode = False
         self._deferred: deque[Callable[[sqlite3.Connection], object]] = deque()
@@ -131,10 +132,7 @@ class Database:
         transaction: it is carried out, or not, as if nobody had gone away.
         """
         self._check_open()
-        loop = asyncio.get_running_loop()
-        return await asyncio.shield(
-            loop.run_in_executor(self._writer, self._write, work, synced, self._deferred_so_far)
-        )
+        return await self._writer.run(self._write, work, synced, self._deferred_so_far)
 
     def defer(self, work: Callable[[sqlite3.Connection], object]) -> None:
         """Run `work` at the start of the next transaction that is handed in.
@@ -154,10 +152,7 @@ class Database:
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work`, which only reads, and return what it returned; errors as in `write`."""
         self._check_open()
-        loop = asyncio.get_running_loop()
-        return await asyncio.shield(
-            loop.run_in_executor(self._writer, self._read, work, self._deferred_so_far)
-        )
+        return await self._writer.run(self._read, work, self._deferred_so_far)
 
     async def close(self) -> None:
         """Finish what was handed in, fold the log into the file and give the lock back."""
@@ -166,13 +161,10 @@ class Database:
         self._closed = True
         if self._flush is not None:
             self._flush.cancel()
-        loop = asyncio.get_running_loop()
         try:
-            await asyncio.shield(
-                loop.run_in_executor(self._writer, self._finish, self._deferred_so_far)
-            )
+            await self._writer.run(self._finish, self._deferred_so_far)
         finally:
-            self._writer.shutdown(wait=True)
+            self._writer.stop()
             self._lock.release()
 
     def _check_open(self) -> None:
@@ -181,7 +173,7 @@ class Database:
 
     def _flush_due(self) -> None:
         self._flush = None
-        self._writer.submit(self._write_deferred, self._deferred_so_far)
+        self._writer.post(partial(self._write_deferred, self._deferred_so_far))
 
     def _write_deferred(self, up_to: int) -> None:
         try:
@@ -235,7 +227,7 @@ class Database:
         self._writes += 1
         if self._writes >= _CHECKPOINT_AFTER_WRITES and not self._closed:
             self._writes = 0
-            self._writer.submit(self._checkpoint)
+            self._writer.post(self._checkpoint)
         return result
 
     def _failure(self, error: sqlite3.Error) -> StateError:
