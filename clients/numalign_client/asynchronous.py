@@ -130,12 +130,16 @@ class AsyncAdmissionClient:
         dry_run: bool = False,
         explain: Explain | str = Explain.NONE,
         owner: str = "",
+        can_read_node: bool = False,
         needs_node: bool = False,
+        only_in_order: bool = False,
         timeout: float | None = None,
     ) -> AsyncGenerator[ad.AdmitResponse | AdmissionError]:
         """Decide on pods in one stream; what `admit` would give or raise for each, in order.
 
         Faster than one call for each: several are recorded together. `timeout` is for all of them.
+        With `only_in_order` no pod is judged behind one that has no decision, or whose decision
+        asks for something first, such as an end of victims: these have an error of code ABORTED.
         Raises an AdmissionError where the stream ends early; whether a pod without an answer was
         admitted is said where it is asked about again.
         """
@@ -147,7 +151,9 @@ class AsyncAdmissionClient:
                     explain=explain,
                     owner=owner,
                     resize=False,
+                    can_read_node=can_read_node,
                     needs_node=needs_node,
+                    only_in_order=only_in_order,
                 )
             )
             for pod in pods

@@ -71,6 +71,7 @@ def admit_bytes(
     fresh_node: core_pb2.Node | None = None,
     needs_node: bool = False,
     claims: Iterable[cl.FetchedClaim] = (),
+    only_in_order: bool = False,
 ) -> bytes:
     """A serialised AdmitRequest that holds the pods' own bytes.
 
@@ -87,6 +88,7 @@ def admit_bytes(
         fresh_node=fresh_node,
         needs_node=needs_node,
         claims=claims,
+        only_in_order=only_in_order,
     ).SerializeToString()
     others = (_field(_OTHER_TAG, pod_bytes(other)) for other in other_pods)
     return b"".join((_field(_POD_TAG, pod_bytes(pod)), *others, rest))

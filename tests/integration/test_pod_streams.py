@@ -113,6 +113,23 @@ async def test_what_cannot_be_judged_leaves_the_others_alone(tmp_path: Path) -> 
         assert await node.faults() == []
 
 
+async def test_only_in_order_nobody_is_judged_behind_one_that_was_not(tmp_path: Path) -> None:
+    def in_order(each: core_pb2.Pod) -> ad.AdmitRequest:
+        return ad.AdmitRequest(pod=each, only_in_order=True)
+
+    async with opened(tmp_path) as node:
+        answers = await stream(
+            node.admission,
+            [*map(in_order, (small("a"), pod("big", cpu=12), small(""), small("b"))), small("c")],
+        )
+
+        refused, aborted = StatusCode.INVALID_ARGUMENT.value[0], StatusCode.ABORTED.value[0]
+        assert verdicts(answers) == [ADMITTED, REJECTED, -refused, -aborted, ADMITTED]
+        assert "a pod before it in the stream" in answers[3].error.message
+        assert [each.pod_uid for each in (await node.listing()).admissions] == ["a", "c"]
+        assert await node.faults() == []
+
+
 async def test_a_caller_that_waits_for_each_answer_gets_it_at_once(tmp_path: Path) -> None:
     async with opened(tmp_path) as node:
         call = node.admission.AdmitPods()
@@ -244,6 +261,28 @@ async def test_the_chain_counts_pods_that_are_not_recorded_yet(tmp_path: Path) -
             "OutOfcpu",
         ]
         assert [victim.pod_uid for victim in answers[3].decision.victims] == ["uid-b"]
+        assert await node.faults() == []
+
+
+async def test_only_in_order_nobody_is_judged_behind_one_with_victims(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    async with opened(tmp_path, hostRoot=str(root)) as node:
+        await _set_node(node, cpu="4", pods="2")
+        pods = [
+            _request(_pod("a", cpu="2")),
+            _request(_pod("b", cpu="1", gpus=1)),
+            _request(_pod("critical", cpu="2", priority=_CRITICAL)),
+            _request(_pod("elsewhere", nodeName="other")),
+        ]
+        for request in pods:
+            request.only_in_order = True
+
+        answers = await stream(node.admission, pods)
+
+        aborted = StatusCode.ABORTED.value[0]
+        assert verdicts(answers) == [ADMITTED, ADMITTED, DEFERRED, -aborted]
+        assert answers[2].decision.victims
         assert await node.faults() == []
 
 

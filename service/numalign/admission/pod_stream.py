@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from grpc import StatusCode, aio
 
+from numalign.admission.chain.built_in import FRESH_NODE_NEEDED
 from numalign.admission.judging import Judging, TopologyStream, named
 from numalign.admission.received import ReceivedAdmit
 from numalign.admission.sitting import Sitting
@@ -68,6 +69,7 @@ class PodStream:
         self._unsettled: list[ad.AdmitResponse] = []
         self._chain = AsyncExitStack()
         self._sitting: Sitting | None = None
+        self._order_is_broken = False
 
     async def answers(
         self, requests: AsyncIterator[ad.AdmitPodsRequest | ReceivedAdmit]
@@ -119,6 +121,9 @@ class PodStream:
         """Come to a decision on a pod, which is held back."""
         answer = _Answer(received, time.perf_counter())
         self._held_back.append(answer)
+        if self._order_is_broken and received.request.only_in_order:
+            answer.error = _out_of_order()
+            return
         try:
             self._judging.check(received)
             decision = await self._decision(answer)
@@ -129,6 +134,8 @@ class PodStream:
         else:
             # It may be lost already, with those before it.
             answer.decision = decision if answer.error is None else None
+            self._order_is_broken |= _asks_for_something(decision)
+        self._order_is_broken |= answer.error is not None
 
     async def _decision(self, answer: _Answer) -> ad.AdmitResponse:
         received, request = answer.received, answer.received.request
@@ -230,6 +237,7 @@ class PodStream:
         self._lose(_item(error))
 
     def _lose(self, error: ad.StreamError) -> None:
+        self._order_is_broken = True
         for answer in self._held_back:
             if answer.stands_on_others and answer.error is None:
                 answer.decision, answer.error = None, error
@@ -245,6 +253,17 @@ def _too_large(size: int) -> ad.StreamError:
     """What is answered about a request that cannot be handed on."""
     text = f"the request is too large to be handed on ({size} bytes vs. {MESSAGE_BYTES})"
     return ad.StreamError(code=StatusCode.RESOURCE_EXHAUSTED.value[0], message=text)
+
+
+def _asks_for_something(decision: ad.AdmitResponse) -> bool:
+    """Whether the caller has something to do before it goes on."""
+    return bool(decision.victims) or decision.reason == FRESH_NODE_NEEDED
+
+
+def _out_of_order() -> ad.StreamError:
+    """What is answered about a pod behind one that its caller has to see to first."""
+    text = "not judged: a pod before it in the stream has to be seen to first"
+    return ad.StreamError(code=StatusCode.ABORTED.value[0], message=text)
 
 
 def _item(error: Exception) -> ad.StreamError:

@@ -40,6 +40,7 @@ class AdmitRequest(_message.Message):
     FRESH_NODE_FIELD_NUMBER: _builtins.int
     NEEDS_NODE_FIELD_NUMBER: _builtins.int
     CLAIMS_FIELD_NUMBER: _builtins.int
+    ONLY_IN_ORDER_FIELD_NUMBER: _builtins.int
     operation: _types_pb2.Operation.ValueType
     """What is asked."""
     owner: _builtins.str
@@ -56,6 +57,11 @@ class AdmitRequest(_message.Message):
     needs_node: _builtins.bool
     """The caller sets the Node object by SetNode: while none is known no decision is made, and the
     answer is FAILED_PRECONDITION on `node`. So a restart of the service is never overlooked.
+    """
+    only_in_order: _builtins.bool
+    """In a stream: judge the pod only if every pod before it in the stream was decided on and asks
+    nothing of the caller first (victims to end, a Node object to read anew). Else its answer is
+    the error ABORTED, and the caller asks again when it has done that.
     """
     @_builtins.property
     def pod(self) -> _core_pb2.Pod:
@@ -97,10 +103,11 @@ class AdmitRequest(_message.Message):
         fresh_node: _core_pb2.Node | None = ...,
         needs_node: _builtins.bool = ...,
         claims: _abc.Iterable[_claims_pb2.FetchedClaim] | None = ...,
+        only_in_order: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["fresh_node", b"fresh_node", "pod", b"pod"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["can_read_node", b"can_read_node", "claims", b"claims", "dry_run", b"dry_run", "explain", b"explain", "fresh_node", b"fresh_node", "needs_node", b"needs_node", "operation", b"operation", "other_pods", b"other_pods", "owner", b"owner", "pod", b"pod", "preempted_pod_uids", b"preempted_pod_uids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["can_read_node", b"can_read_node", "claims", b"claims", "dry_run", b"dry_run", "explain", b"explain", "fresh_node", b"fresh_node", "needs_node", b"needs_node", "only_in_order", b"only_in_order", "operation", b"operation", "other_pods", b"other_pods", "owner", b"owner", "pod", b"pod", "preempted_pod_uids", b"preempted_pod_uids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
