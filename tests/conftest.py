@@ -1,7 +1,8 @@
 """What holds for every test.
 
-Examples of hypothesis have no deadline: how long one takes says more about the machine than
-about the code. In CI they are the same in every run; elsewhere each run tries others.
+Examples of hypothesis have no deadline, and may be slow to make up: how long that takes says more
+about the machine than about the code. In CI they are the same in every run; elsewhere each run
+tries others.
 
 A command that a test runs in its own process sets up the logs of that process. They are put back
 behind each test, so that the next one finds its lines where it looks.
@@ -19,13 +20,14 @@ from collections.abc import Generator
 
 import pytest
 from grpc import aio
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from numalign.telemetry import logs
 from numalign.telemetry.lean_structlog import structlog
 
-settings.register_profile("here", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("here", PATIENT)
+settings.register_profile("ci", PATIENT, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 aio.init_grpc_aio()

@@ -110,6 +110,11 @@ class AgentWorld:
         pid = self._zygote.fork(what=what, config=str(self.config), plan=str(plan), log=str(log))
         self._running[what] = os.pidfd_open(pid)
 
+    def let_die(self, what: str, at: tuple[str, int]) -> None:
+        """Let the services that run die when they come to a place for the so manieth time."""
+        place, count = at
+        (self.directory / f"{what}.plan").write_text(f"{place} {count} later")
+
     def start_all(self) -> None:
         """Start both."""
         self.start(SERVICES)
@@ -250,7 +255,7 @@ class AgentWorld:
     async def settled(self, admitted: set[str]) -> None:
         """Wait until Admission holds these pods, and nobody else."""
         held: set[str] = set()
-        for _ in range(600):
+        for _ in range(1800):
             held = set(await self.admitted())
             if held == admitted:
                 return

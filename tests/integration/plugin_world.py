@@ -66,7 +66,7 @@ class Place:
         (path / f".{name}").rename(path / name)
 
     def config(
-        self, *, compatibility: str = "safe", provider_timeout: str = "5s", **plugins: object
+        self, *, compatibility: str = "safe", provider_timeout: str = "30s", **plugins: object
     ) -> Path:
         """Write a configuration of two NUMA nodes with four CPUs each."""
         machine = {
@@ -230,12 +230,12 @@ class Agent:
 
     async def admit(self, asked: Pod, **fields: Any) -> ad.AdmitResponse:
         return await self.stub.Admit(
-            ad.AdmitRequest(pod=asked, explain=pb.EXPLAIN_LEVEL_FULL, **fields), timeout=30
+            ad.AdmitRequest(pod=asked, explain=pb.EXPLAIN_LEVEL_FULL, **fields), timeout=60
         )
 
     async def release(self, uid: str) -> None:
         with suppress_not_found():
-            await self.stub.Release(ad.ReleaseRequest(pod_uid=uid), timeout=30)
+            await self.stub.Release(ad.ReleaseRequest(pod_uid=uid), timeout=60)
 
     async def can_have(self, *containers: dict[str, int]) -> bool:
         """Whether a pod like this would be admitted with all its devices; keeps nothing."""

@@ -99,7 +99,7 @@ async def _set_node(one: OneNode, **allocatable: str) -> None:
 
 
 async def _admit(one: OneNode, message: core_pb2.Pod, **fields: Any) -> ad.AdmitResponse:
-    return await one.admission.Admit(ad.AdmitRequest(pod=message, **fields), timeout=30)
+    return await one.admission.Admit(ad.AdmitRequest(pod=message, **fields), timeout=60)
 
 
 async def _no_decision(one: OneNode, message: core_pb2.Pod) -> str:

@@ -150,10 +150,7 @@ async def test_what_admission_has_lost_is_asked_about_again(
             path.unlink()
         on.start(SERVICES)
         await on.until(True, lambda: "are asked about again" in log_of(on))
-        for _ in range(200):
-            if await on.admitted() == first:
-                break
-            await asyncio.sleep(0.05)
+        await on.settled(set(first))
 
         assert await on.admitted() == first == names
         await on.until({f"{name}/c": 1 for name in names}, on.begun)

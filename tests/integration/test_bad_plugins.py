@@ -162,7 +162,7 @@ async def answered(process: subprocess.Popen[str]) -> dict[str, str | None]:
 async def running(*manners: str) -> AsyncIterator[World]:
     metrics = MetricsSettings(address=Address("127.0.0.1", 0))
     with place() as made:
-        node = await Node.open(replace(made.settings(provider_timeout="1s"), metrics=metrics))
+        node = await Node.open(replace(made.settings(provider_timeout="10s"), metrics=metrics))
         try:
             await node.serving()
             with plugins(made, *manners) as process:

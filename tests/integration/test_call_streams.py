@@ -65,7 +65,7 @@ async def admitted(world: World, uid: str) -> bool:
 
 async def failure_of(call: Any) -> tuple[StatusCode, str]:
     with pytest.raises(aio.AioRpcError) as failed:
-        await asyncio.wait_for(call, 20)
+        await asyncio.wait_for(call, 120)
     return failed.value.code(), failed.value.details() or ""
 
 
@@ -80,16 +80,21 @@ async def still_sound(world: World) -> None:
 @processes
 @pytest.mark.parametrize("process", PROCESSES)
 async def test_killed_with_a_call_in_flight(process: str) -> None:
-    async with carrying_world() as world:
-        with held(world, process):
-            call = world.admission.Admit(ad.AdmitRequest(pod=pod("during")), timeout=20)
-            await asyncio.sleep(0.2)
-            world.kill(process)
-        code, details = await failure_of(call)
-        assert (code, BROKE in details) == (StatusCode.UNAVAILABLE, True), details
-        await world._dead(process)
-        await world.restart(process)
-        await still_sound(world)
+    # How long a call takes to get there depends on the machine, and nothing tells that it has.
+    for seconds in (0.2, 2.0, 20.0):
+        async with carrying_world() as world:
+            with held(world, process):
+                call = world.admission.Admit(ad.AdmitRequest(pod=pod("during")), timeout=90)
+                await asyncio.sleep(seconds)
+                world.kill(process)
+            code, details = await failure_of(call)
+            assert code is StatusCode.UNAVAILABLE
+            await world._dead(process)
+            await world.restart(process)
+            await still_sound(world)
+        if BROKE in details:
+            break
+    assert BROKE in details
 
 
 @processes
@@ -108,7 +113,7 @@ async def test_a_deadline_passes_while_a_process_hangs(process: str) -> None:
 async def test_given_up_while_a_process_hangs(process: str) -> None:
     async with carrying_world() as world:
         with held(world, process):
-            call = world.admission.Admit(ad.AdmitRequest(pod=pod("gone")), timeout=20)
+            call = world.admission.Admit(ad.AdmitRequest(pod=pod("gone")), timeout=90)
             await asyncio.sleep(0.2)
             call.cancel()
             assert await call.code() is StatusCode.CANCELLED

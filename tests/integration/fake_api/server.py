@@ -228,9 +228,12 @@ class FakeApiServer:
             try:
                 await asyncio.wait_for(more.wait(), self.bookmark_every)
             except TimeoutError:
-                bookmark = {"metadata": {"resourceVersion": str(self.store.version)}}
+                if more.is_set():
+                    continue  # a bookmark says that everything before it was told
+                version = self.store.version
+                bookmark = {"metadata": {"resourceVersion": str(version)}}
                 await self._send(response, {"type": "BOOKMARK", "object": bookmark})
-                version = self.bookmarked = self.store.version
+                self.bookmarked = version
 
     async def _send(self, response: web.StreamResponse, event: Json) -> None:
         line = json.dumps(event).encode() + b"\n"

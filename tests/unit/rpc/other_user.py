@@ -28,12 +28,12 @@ def connected(path: str) -> str:
 def check(path: str, hold: bool) -> str:
     with grpc.insecure_channel(f"unix:{path}") as channel:
         if hold:
-            grpc.channel_ready_future(channel).result(timeout=10)
+            grpc.channel_ready_future(channel).result(timeout=60)
             sys.stdout.write("ready\n")
             sys.stdout.flush()
             sys.stdin.readline()
         try:
-            health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=5)
+            health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=60)
         except grpc.RpcError as error:
             failed: Any = error
             return str(failed.code().name)

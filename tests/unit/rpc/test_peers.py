@@ -48,7 +48,7 @@ async def start_as(
 
 async def as_user(uid: int, gid: int, groups: str, path: Path) -> list[str]:
     process = await start_as(uid, gid, groups, path)
-    output, _ = await asyncio.wait_for(process.communicate(), 30)
+    output, _ = await asyncio.wait_for(process.communicate(), 90)
     answer: list[str] = json.loads(output)[str(path)]
     return answer
 
@@ -160,12 +160,12 @@ async def test_a_stranger_who_gets_in_is_cut_off(
         set_mode(path, 0o666)
         stranger = await start_as(STRANGER, 1, "", path, hold=True)
         assert stranger.stdout is not None
-        assert await asyncio.wait_for(stranger.stdout.readline(), 20) == b"ready\n"
+        assert await asyncio.wait_for(stranger.stdout.readline(), 90) == b"ready\n"
         async with open_channel(path) as channel:
             assert await EchoStub(channel).Unary(b"x") == b"x"
             await asyncio.sleep(2.5)
             set_mode(path, 0o660)
-            output, _ = await asyncio.wait_for(stranger.communicate(b"\n"), 20)
+            output, _ = await asyncio.wait_for(stranger.communicate(b"\n"), 90)
             assert json.loads(output)[str(path)][1] == "UNAVAILABLE"
             assert await EchoStub(channel).Unary(b"x") == b"x"
     finally:
