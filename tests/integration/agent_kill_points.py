@@ -23,6 +23,7 @@ from numalign_agent.runners.process.runner import ProcessRunner
 
 WRAPPED: tuple[tuple[type, str, str], ...] = (
     (AdmissionCalls, "admit", "admit"),
+    (AdmissionCalls, "admit_together", "together"),
     (AdmissionCalls, "prepare", "prepare"),
     (AdmissionCalls, "add_container", "add"),
     (AdmissionCalls, "release", "release"),

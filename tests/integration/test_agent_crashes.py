@@ -150,9 +150,10 @@ async def test_a_crowd_is_decided_in_order_once_each(zygote: Zygote, directory: 
     async with agent_world(zygote, directory, services, runner="recorder") as on:
         names = [f"p{number:03}" for number in range(PODS)]
         on.write_at_once(on.pod(name, on.container("c", resources=exclusive(1))) for name in names)
-        on.start(SERVICES, dies_at=("admit.answered", 90))
-        on.start(AGENT, dies_at=("admit.done", 40))
+        on.start(SERVICES)
+        on.start(AGENT, dies_at=("decided.entered", 40))
         assert await on.dead(AGENT)
+        on.let_die(SERVICES, at=("row.written", 2))
         on.start(AGENT, dies_at=("decided.entered", 100))
         assert await on.dead(SERVICES)
         on.start(SERVICES)

@@ -1,7 +1,9 @@
-"""Has pods judged, one at a time and in order, beside the sync loop (DES-11).
+"""Has pods judged in order, beside the sync loop (DES-11).
 
-A pod is undecided from `add` until its decision is carried out; nothing starts it meanwhile.
-While Admission is down everybody waits, and nobody is rejected for it (DES-3, DES-12).
+They are judged one after the other, each as if those before it were recorded; where several wait,
+they are asked about in one stream. A pod is undecided from `add` until its decision is carried out;
+nothing starts it meanwhile. While Admission is down everybody waits, and nobody is rejected for it
+(DES-3, DES-12).
 """
 
 from __future__ import annotations
@@ -26,6 +28,10 @@ from numalign_agent.metrics import ADMISSION_ERRORS, ADMISSION_SECONDS, ADMISSIO
 from numalign_agent.pod import AgentPod
 from numalign_agent.pods.manager import PodManager
 from numalign_client.errors import AdmissionError
+
+MOST_TOGETHER = 32
+"""How many pods are asked about in one stream: a resize waits for that long, and a new pod that
+goes before others."""
 
 RETRY_SECONDS = 10.0
 LONGEST_RETRY_SECONDS = 300.0
@@ -129,13 +135,16 @@ class Admitter:
         await self._begin()
         while True:
             now = self._now()
-            head = self._waiting.head(self._ranks, now, hold_new=self._holds_new(now))
-            if head is None:
+            due = self._waiting.due(
+                self._ranks, now, hold_new=self._holds_new(now), most=MOST_TOGETHER
+            )
+            if not due:
                 await self._wait(now)
                 continue
-            with log_fields(pod_uid=head.uid):
-                async with self._turn:
-                    await self._decide(head)
+            async with self._turn:
+                if not await self._decide_together(due):
+                    with log_fields(pod_uid=due[0].uid):
+                        await self._decide(due[0])
             self._changed()
 
     async def _begin(self) -> None:
@@ -171,6 +180,26 @@ class Admitter:
         except TimeoutError:
             return
         self._wanted.clear()
+
+    async def _decide_together(self, entries: Iterable[Waiting]) -> int:
+        """Carry the first of these to their decisions in one stream; how many.
+
+        None where no two of them can be asked about so: those who are not asked about at all, and
+        those with victims that are to be named, are seen to by themselves.
+        """
+        asked: list[tuple[Waiting, AgentPod]] = []
+        for entry in entries:
+            pod = self._pods.pod(entry.uid)
+            if pod is None or entry.preempted or self._skipping.applies(pod):
+                break
+            asked.append((entry, pod))
+        if len(asked) < 2:
+            return 0
+        answers = await self._calls.admit_together([pod for _, pod in asked])
+        for (entry, pod), answer in zip(asked, answers, strict=False):
+            with log_fields(pod_uid=entry.uid):
+                await self._carry_out(entry, pod, answer)
+        return len(answers)
 
     async def _decide(self, entry: Waiting) -> None:
         """Carry one pod to its decision, or put it off."""

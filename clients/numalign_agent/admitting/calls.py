@@ -6,6 +6,7 @@ Thin around numalign_client: adds the owner, deadlines, spans, and the revision 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from numalign.kube.core.v1 import core_pb2
 from numalign.kube.pod_json import pod_from_json
 from numalign.model.revision import latest
 from numalign.rpc.channel import open_channel
+from numalign.telemetry.logs import get_logger
 from numalign.telemetry.tracing import active_tracer
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import claims_pb2 as cl
@@ -21,7 +23,12 @@ from numalign_agent.admitting.port import NodeObjects
 from numalign_agent.pod import AgentPod
 from numalign_agent.spans import annotate_decision, pod_span
 from numalign_client.asynchronous import AsyncAdmissionClient
-from numalign_client.errors import NotAdmitted, PreconditionFailed
+from numalign_client.errors import (
+    AdmissionError,
+    NotAdmitted,
+    PreconditionFailed,
+    UnsupportedRequest,
+)
 
 ADMIT_SECONDS = 60.0
 CALL_SECONDS = 20.0
@@ -38,6 +45,9 @@ _VERDICTS: Mapping[pb.Verdict.ValueType, str] = {
 
 ReadClaims = Callable[[core_pb2.Pod], Awaitable[Sequence[cl.FetchedClaim]]]
 """Reads the resource claims of a pod."""
+
+
+_log = get_logger("admission")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +71,7 @@ class AdmissionCalls:
         self._owner = owner
         self._node: NodeObjects | None = None
         self._claims: ReadClaims | None = None
+        self._has_streams: bool | None = None
 
     def judge_by(self, node: NodeObjects) -> None:
         """Have pods judged by this Node object from now on."""
@@ -82,6 +93,37 @@ class AdmissionCalls:
             annotate_decision(_VERDICTS.get(answer.verdict, ""), answer.reason)
         self._saw(answer.revision)
         return answer
+
+    async def admit_together(self, pods: Sequence[AgentPod]) -> list[ad.AdmitResponse]:
+        """Have pods judged in one stream; the decisions on the first of them, in order.
+
+        Those behind are to be asked about again, the first of them by itself: it has no decision,
+        or one that asks for something first. So it is where the stream breaks, too, and whoever was
+        admitted all the same is told so then. Nobody is asked about here where the service has no
+        streams, where pods have claims that count, and where each is to have a trace of its own.
+        """
+        if self._claims is not None or active_tracer() is not None or not await self._streams():
+            return []
+        known = self._node is not None and self._node.current() is not None
+        answers: list[ad.AdmitResponse] = []
+        stream = self.client.admit_pods(
+            [pod_from_json(pod.document) for pod in pods],
+            owner=self._owner,
+            can_read_node=known,
+            needs_node=known,
+            only_in_order=True,
+            timeout=ADMIT_SECONDS,
+        )
+        try:
+            async with aclosing(stream):
+                async for answer in stream:
+                    if isinstance(answer, AdmissionError) or _asks_for_something(answer):
+                        break
+                    self._saw(answer.revision)
+                    answers.append(answer)
+        except AdmissionError as error:
+            _log.info("a stream of pods broke", code=error.code.name, error=error.message)
+        return answers
 
     async def release(self, pod_uid: str) -> None:
         """Give back what a pod holds; a pod that holds nothing is no mistake."""
@@ -158,6 +200,22 @@ class AdmissionCalls:
         """Close the channel."""
         await self.client.close()
 
+    async def _streams(self) -> bool:
+        """Whether the service takes streams of pods; asked once, by an empty one.
+
+        A stream that is written to may break before it says why it was not taken.
+        """
+        if self._has_streams is None:
+            try:
+                async for _ in self.client.admit_pods([], timeout=CALL_SECONDS):
+                    pass
+                self._has_streams = True
+            except UnsupportedRequest:
+                self._has_streams = False
+            except AdmissionError as error:
+                _log.info("not known yet whether there are streams", code=error.code.name)
+        return bool(self._has_streams)
+
     async def _with_node(
         self,
         pod: AgentPod,
@@ -196,3 +254,8 @@ class AdmissionCalls:
 
     def _saw(self, revision: int) -> None:
         self.revision = latest(self.revision, revision)
+
+
+def _asks_for_something(answer: ad.AdmitResponse) -> bool:
+    """Whether the pod is to be asked about again before those behind it."""
+    return bool(answer.victims) or answer.reason == FRESH_NODE_NEEDED

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from heapq import nsmallest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +67,10 @@ class WaitingList:
         }
         return WaitingList(waiting, self.next_number)
 
-    def head(self, ranks: Mapping[str, int], now: float, *, hold_new: bool) -> Waiting | None:
-        """Whose turn it is; None if nobody's.
+    def due(
+        self, ranks: Mapping[str, int], now: float, *, hold_new: bool, most: int
+    ) -> list[Waiting]:
+        """Whose turns are next, in order, at most so many.
 
         `ranks` order the pods that were admitted before. `hold_new`: the others have to wait.
         """
@@ -76,7 +79,7 @@ class WaitingList:
             for entry in self.waiting.values()
             if entry.not_before <= now and (entry.uid in ranks or not hold_new)
         )
-        return min(due, key=lambda entry: _place(entry, ranks), default=None)
+        return nsmallest(most, due, key=lambda entry: _place(entry, ranks))
 
     def next_due(self, now: float) -> float | None:
         """When the first of those who were put off is due; None if nobody was."""

@@ -45,6 +45,7 @@ class AdmissionDouble:
 
     def __init__(self) -> None:
         self.revision = 0
+        self.streams = False
         self.asked: list[tuple[Any, ...]] = []
         self.script: dict[str, deque[ad.AdmitResponse | AdmissionError]] = {}
         self.held = asyncio.Event()
@@ -69,6 +70,22 @@ class AdmissionDouble:
         if isinstance(answer, AdmissionError):
             raise answer
         return answer
+
+    async def admit_together(self, pods: Sequence[AgentPod]) -> list[ad.AdmitResponse]:
+        answers: list[ad.AdmitResponse] = []
+        if not self.streams:
+            return answers
+        self.asked.append(("together", *(pod.uid for pod in pods)))
+        await self.held.wait()
+        for pod in pods:
+            script = self.script.get(pod.uid)
+            answer = script[0] if script else ADMITTED
+            if isinstance(answer, AdmissionError) or answer.victims:
+                break
+            if script:
+                script.popleft()
+            answers.append(answer)
+        return answers
 
     async def release(self, pod_uid: str) -> None:
         self._fail()

@@ -36,6 +36,7 @@ class Service(AdmissionServicer):
         self.metadata: dict[str, str] = {}
         self.node = ""
         self.wants_fresh = False
+        self.streams = True
 
     async def Admit(self, request: ad.AdmitRequest, context: Any) -> ad.AdmitResponse:
         self.asked.append(request)
@@ -48,6 +49,30 @@ class Service(AdmissionServicer):
         if self.wants_fresh and request.can_read_node and not request.HasField("fresh_node"):
             return ad.AdmitResponse(verdict=pb.VERDICT_DEFERRED, reason="FreshNodeNeeded")
         return ad.AdmitResponse(verdict=pb.VERDICT_ADMITTED, revision=7)
+
+    async def AdmitPods(
+        self, request_iterator: AsyncIterator[ad.AdmitPodsRequest], context: Any
+    ) -> AsyncIterator[ad.AdmitPodsResponse]:
+        if not self.streams:
+            self.asked.append("stream")
+            await context.abort(StatusCode.UNIMPLEMENTED, "unknown method")
+        async for request in request_iterator:
+            self.asked.append(request.admit)
+            name = request.admit.pod.metadata.name
+            if name == "break":
+                await context.abort(StatusCode.UNAVAILABLE, "gone")
+            answer = ad.AdmitPodsResponse(pod_uid=request.admit.pod.metadata.uid)
+            if name == "wrong":
+                answer.error.code = StatusCode.INVALID_ARGUMENT.value[0]
+            else:
+                answer.decision.verdict = pb.VERDICT_ADMITTED
+                answer.decision.revision = 20 + len(self.asked)
+            if name == "critical":
+                answer.decision.verdict = pb.VERDICT_DEFERRED
+                answer.decision.victims.add(pod_uid="v")
+            if name == "moved":
+                answer.decision.reason = "FreshNodeNeeded"
+            yield answer
 
     async def SetNode(self, request: ad.SetNodeRequest, context: Any) -> ad.SetNodeResponse:
         self.node = request.node.metadata.name
@@ -117,6 +142,54 @@ async def test_an_admission_for_this_owner() -> None:
     assert list(request.preempted_pod_uids) == ["v1", "v2"]
     assert not request.needs_node
     assert calls.revision == 7
+
+
+async def test_pods_in_one_stream() -> None:
+    async with served() as (service, calls):
+        calls.judge_by(NodeObject("node-a"))
+        answers = await calls.admit_together([pod("a"), pod("b")])
+
+    assert [answer.verdict for answer in answers] == [pb.VERDICT_ADMITTED] * 2
+    assert [request.pod.metadata.name for request in service.asked] == ["a", "b"]
+    for request in service.asked:
+        assert request.owner == "me"
+        assert request.needs_node
+        assert request.can_read_node
+        assert request.only_in_order
+    assert calls.revision == 22
+
+
+@pytest.mark.parametrize("name", ["wrong", "break", "critical", "moved"])
+async def test_decisions_are_those_before_the_first_that_is_none(name: str) -> None:
+    async with served() as (_, calls):
+        answers = await calls.admit_together([pod("a"), pod(name), pod("b")])
+
+    assert [answer.revision for answer in answers] == [21]
+
+
+async def test_a_service_without_streams_is_asked_for_one_once() -> None:
+    async with served() as (service, calls):
+        service.streams = False
+        assert await calls.admit_together([pod("a"), pod("b")]) == []
+        assert await calls.admit_together([pod("a"), pod("b")]) == []
+        answer = await calls.admit(pod("a"))
+
+    assert ["stream" if asked == "stream" else "admit" for asked in service.asked] == [
+        "stream",
+        "admit",
+    ]
+    assert answer.verdict == pb.VERDICT_ADMITTED
+
+
+async def test_pods_whose_claims_count_are_asked_about_one_by_one() -> None:
+    async def read(asked: core_pb2.Pod) -> list[cl.FetchedClaim]:
+        raise AssertionError(asked)
+
+    async with served() as (service, calls):
+        calls.place_by(read)
+        assert await calls.admit_together([pod("a"), pod("b")]) == []
+
+    assert service.asked == []
 
 
 async def test_a_resize() -> None:

@@ -11,14 +11,19 @@ from tests.unit.agent.made import pod
 
 from numalign_agent.admitting.order import by_creation, first_admissions, holds_new
 from numalign_agent.admitting.trouble import Trouble, trouble_of
-from numalign_agent.admitting.waiting import NOBODY, WaitingList
+from numalign_agent.admitting.waiting import NOBODY, Waiting, WaitingList
 
 RANKS = {"r1": 1, "r2": 2}
 
 
 def head(waiting: WaitingList, now: float = 10.0, *, hold_new: bool = False) -> str | None:
-    entry = waiting.head(RANKS, now, hold_new=hold_new)
-    return None if entry is None else entry.uid
+    return next((entry.uid for entry in due(waiting, now, hold_new=hold_new, most=1)), None)
+
+
+def due(
+    waiting: WaitingList, now: float = 10.0, *, hold_new: bool = False, most: int = 99
+) -> list[Waiting]:
+    return waiting.due(RANKS, now, hold_new=hold_new, most=most)
 
 
 def test_who_was_admitted_before_goes_first() -> None:
@@ -29,6 +34,15 @@ def test_who_was_admitted_before_goes_first() -> None:
         waiting = waiting.without(uid)
 
     assert order == ["r1", "r2", "n1", "n2"]
+
+
+@pytest.mark.parametrize("most", [1, 3, 4, 9])
+def test_so_many_turns_are_next_and_no_more(most: int) -> None:
+    waiting = NOBODY.added(["n1", "r2"], 0.0).added(["r1", "n2", "later"], 1.0)
+    waiting = waiting.changed(replace(waiting.waiting["later"], not_before=20.0))
+
+    assert [entry.uid for entry in due(waiting, most=most)] == ["r1", "r2", "n1", "n2"][:most]
+    assert [entry.uid for entry in due(waiting, hold_new=True, most=most)] == ["r1", "r2"][:most]
 
 
 def test_one_that_waits_keeps_its_place() -> None:
