@@ -61,6 +61,13 @@ class ServedNode:
             code = process.wait(timeout=30)
             assert code == 0, (self.directory / f"{service}.log").read_text()
 
+    def kill(self, service: str) -> None:
+        """End a process without asking it."""
+        process = self._processes.pop(service)
+        process.kill()
+        process.wait()
+        (self.directory / "run" / socket_name(service)).unlink()
+
     def reload(self, service: str) -> None:
         """Have a process read the configuration again."""
         self._processes[service].send_signal(signal.SIGHUP)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 from numalign.config.settings import Service, Settings
 from numalign.dra.claim_book import open_book
@@ -13,9 +12,9 @@ from numalign.dra.health_follower import HealthFollower
 from numalign.dra.observer import ClaimObserver
 from numalign.dra.servicer import DynamicResourcesServicer
 from numalign.dra.watched_drivers import DraPluginHandler
-from numalign.errors import StartError
 from numalign.plugins.types import DRA_PLUGIN_TYPE
 from numalign.plugins.watcher import PluginWatcher
+from numalign.process.boot import boot_id
 from numalign.process.part import Part
 from numalign.process.traced_stores import provider_store
 from numalign.process.watched_directory import make_watched
@@ -28,9 +27,6 @@ from numalign.v1.dynamic_resources_pb2_grpc import add_DynamicResourcesServicer_
 HEALTH_NAME = "numalign.v1.DynamicResources"
 
 _NAME = "dra"
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-"""The kernel's own, the same in every container of the node."""
-
 
 _log = get_logger("dra")
 
@@ -41,7 +37,7 @@ async def dra_part(settings: Settings, metrics: Metrics, database: Database) -> 
     Raises StartError naming the file or directory that cannot be used.
     """
     observer = ClaimObserver(metrics)
-    book = await open_book(provider_store(database, _NAME, durable=True), _boot_id())
+    book = await open_book(provider_store(database, _NAME, durable=True), boot_id(_NAME))
     health = HealthFollower(book)
     drivers = Drivers(settings.dra.call_timeout, observer.called, health.follow)
     servicer = DynamicResourcesServicer(
@@ -80,13 +76,6 @@ async def dra_part(settings: Settings, metrics: Metrics, database: Database) -> 
         close=close,
         reports=lambda: book.reports,
     )
-
-
-def _boot_id() -> str:
-    try:
-        return _BOOT_ID.read_text().strip()
-    except OSError as error:
-        raise StartError(_NAME, f"boot id {_BOOT_ID}: {error}") from error
 
 
 def _tell(task: asyncio.Task[None]) -> None:

@@ -29,7 +29,8 @@ async def settle_whenever_needed(
 ) -> None:
     """Bring record and books together whenever a provider has to be told the picture; no end.
 
-    `settled` is set once it has gone well with every provider that must not be ignored. A
+    `settled` is set once it has gone well with every provider that must not be ignored, but for
+    those that are known from an earlier process alone: they may never come back. A
     provider that comes back says so, and then a failed attempt is made again. One that cannot
     write its state says so with every attempt, so attempts that fail are made ever less often.
     """
@@ -40,6 +41,8 @@ async def settle_whenever_needed(
             await settle()
         except NumalignError as error:
             _log.info("record and providers are not settled yet", error=str(error))
+            if registry.lacks_recalled_alone:
+                settled.set()
             await sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
         else:

@@ -11,6 +11,7 @@ from grpc import aio
 
 from numalign.config.settings import Service
 from numalign.plugins.watcher import PluginWatcher
+from numalign.process.boot import boot_id
 from numalign.process.generation import Generation
 from numalign.process.part import Part
 from numalign.process.record_number import new_record
@@ -26,6 +27,7 @@ from numalign.rpc.methods import Registration
 from numalign.rpc.timed_channel import TimedChannel
 from numalign.store.database import Database
 from numalign.store.node_facts import NodeFacts
+from numalign.store.registered_providers import RegisteredProviders
 from numalign.telemetry.metrics import Metrics
 from numalign.topology.construct import TopologyDecider
 from numalign.topology.hint_store import HintStore
@@ -33,6 +35,7 @@ from numalign.topology.manager import TopologyManager, restore_hints
 from numalign.topology.picture import Picture
 from numalign.topology.provider_handle import ProviderHandle
 from numalign.topology.records import Records
+from numalign.topology.registrations import Registrations
 from numalign.topology.registry import ProviderRegistry, WatchListener
 from numalign.topology.servicer import TopologyManagerServicer
 from numalign.topology.settlement import Settlement
@@ -49,6 +52,8 @@ HEALTH_NAME = "numalign.v1.TopologyManager"
 PROVIDER_ORDER = (Service.DEVICE, Service.CPU, Service.MEMORY)
 """The order in which built-in providers are asked (TM-18)."""
 
+
+_UP = "numalign_provider_up"
 
 FOUND_SECONDS = 2.0
 """How long providers that are found by their sockets may take before it counts as ready."""
@@ -75,7 +80,10 @@ async def topology_part(
     if strategies.trusts_record:
         restore_hints(hints, records)
     registry = ProviderRegistry(
-        _handles(context, channels, connect), _told_to(records), _shown_in(context.metrics)
+        _handles(context, channels, connect),
+        _told_to(records),
+        _shown_in(context.metrics),
+        left=lambda handle: context.metrics.gauge(_UP).remove(handle.name),
     )
     turnstile = Turnstile(settings.queue_depth)
     generation = await Generation.open(database, settings)
@@ -120,18 +128,25 @@ async def topology_part(
     def third_party(request: tm.RegisterHintProviderRequest) -> ProviderHandle:
         return _third_party(request, node.provider_timeout, context, connect)
 
+    registrations = Registrations(
+        registry,
+        turnstile,
+        RegisteredProviders(database, boot_id(Service.TOPOLOGY.value)),
+        third_party,
+    )
     servicer = TopologyManagerServicer(
         manager=manager,
         records=records,
         registry=registry,
         facts=telling.facts,
-        third_party=third_party,
+        registrations=registrations,
         observer=telling.observer,
         pods=context.pods,
         default_owner=settings.owner,
         resources=telling.resources,
     )
     node.serve(context, decider, servicer)
+    await registrations.recall()
     if settings.providers_registry is not None:
         make_watched(settings.providers_registry, Service.TOPOLOGY.value)
     settling: set[asyncio.Task[None]] = set()
@@ -145,7 +160,7 @@ async def topology_part(
         )
         settling.add(asyncio.ensure_future(manager.claims.follow()))
         if settings.providers_registry is not None:
-            handler = HintProviderHandler(third_party, manager.register)
+            handler = HintProviderHandler(registrations.register)
             watching = watch_providers(settings.providers_registry, handler)
             watching.look()
             found.append(watching)
@@ -193,7 +208,7 @@ def _told_to(records: Records) -> WatchListener:
 
 def _shown_in(metrics: Metrics) -> Callable[[ProviderHandle], None]:
     """What shows whether providers answer."""
-    gauge = metrics.gauge("numalign_provider_up")
+    gauge = metrics.gauge(_UP)
 
     def show(handle: ProviderHandle) -> None:
         gauge.labels(handle.name).set_function(lambda: float(not handle.last_error))

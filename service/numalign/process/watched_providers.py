@@ -21,17 +21,15 @@ from numalign.v1 import topology_pb2 as tm
 VERSION = "v1"
 """The version of `numalign.v1.HintProvider`."""
 
-ThirdParty = Callable[[tm.RegisterHintProviderRequest], ProviderHandle]
-Register = Callable[[ProviderHandle], Awaitable[None]]
+Register = Callable[[tm.RegisterHintProviderRequest], Awaitable[ProviderHandle]]
 
 _log = get_logger("topology")
 
 
 class HintProviderHandler:
-    """The watcher's handler for that type. `register` raises as the registry's does."""
+    """The watcher's handler for that type. `register` raises as that of the registrations does."""
 
-    def __init__(self, third_party: ThirdParty, register: Register) -> None:
-        self._third_party = third_party
+    def __init__(self, register: Register) -> None:
         self._register = register
 
     def validate(self, found: Found) -> None:
@@ -46,7 +44,7 @@ class HintProviderHandler:
         """Take it in, or the one that has come in its place. Raises PluginRefused."""
         request = tm.RegisterHintProviderRequest(name=found.name, endpoint=str(found.endpoint))
         try:
-            await self._register(self._third_party(request))
+            await self._register(request)
         except (NumalignError, ProviderDown) as error:
             raise PluginRefused(str(error)) from error
         _log.info("hint provider found", provider=found.name, socket=str(found.endpoint))

@@ -77,6 +77,16 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "DROP TABLE prepared",
         "ALTER TABLE prepared_parts RENAME TO prepared",
     ),
+    (
+        # Third parties that registered, in the order in which they are asked.
+        (
+            "CREATE TABLE hint_providers("
+            " sequence INTEGER PRIMARY KEY,"
+            " name TEXT NOT NULL UNIQUE,"
+            " boot TEXT NOT NULL,"
+            " registration BLOB NOT NULL) STRICT"
+        ),
+    ),
 )
 """Statements that lead from schema version i to i + 1, in order; never edited, only added to."""
 

@@ -75,6 +75,9 @@ class Gauge(Protocol):
     def set_function(self, f: Callable[[], float]) -> None:
         """Make it what `f` returns whenever the page is read, from the page's thread."""
 
+    def remove(self, *values: str) -> None:
+        """There is no such series any more."""
+
 
 class Histogram(Protocol):
     """Counts observations by size; labels as for a counter."""
@@ -99,6 +102,9 @@ class _Nothing:
         """Nobody looks."""
 
     def set_function(self, f: Callable[[], float]) -> None:
+        """Nobody looks."""
+
+    def remove(self, *values: str) -> None:
         """Nobody looks."""
 
     def observe(self, amount: float) -> None:

@@ -166,11 +166,6 @@ class TopologyManager:
             told[pod_uid] = await way.explaining.done(elsewhere)
         return told
 
-    async def register(self, handle: ProviderHandle) -> None:
-        """Add a third-party provider."""
-        async with self._turnstile.turn():
-            await self._registry.register(handle)
-
     async def settle(self) -> None:
         """Bring the record and the books of every provider together now.
 

@@ -45,6 +45,7 @@ class ProviderDown(Unavailable):
     def __init__(self, provider: str, why: str) -> None:
         super().__init__(f"hint provider {provider}: {why}")
         self.provider = provider
+        self.why = why
 
 
 @dataclass(slots=True)
@@ -52,7 +53,9 @@ class ProviderHandle:
     """A provider. `instance_id` is the process that has the picture; empty: none has it.
 
     `refitted` says that it has fitted its books to another configuration since. `call_stream`
-    is the stream that its calls can go over, where it takes one.
+    is the stream that its calls can go over, where it takes one. `registered`: it is there because
+    it registered, and not by the configuration; `recalled`: it did so with an earlier process of
+    the Topology Manager, and has not answered this one.
     """
 
     name: str
@@ -68,6 +71,8 @@ class ProviderHandle:
     refitted: bool = False
     pre_starts: bool = False
     takes_groups: bool = False
+    registered: bool = False
+    recalled: bool = False
     _fitted: int = field(default=0, init=False)
     _outcome: asyncio.Task[None] | None = field(default=None, init=False)
     _later: asyncio.TimerHandle | None = field(default=None, init=False)
@@ -126,6 +131,7 @@ class ProviderHandle:
         if taken.instance_id != info.instance_id:
             raise ProviderDown(self.name, "restarted while it was told the picture")
         self.instance_id = info.instance_id
+        self.recalled = False
         return taken
 
     def signed(

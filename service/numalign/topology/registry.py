@@ -12,7 +12,7 @@ from contextvars import Context
 
 from grpc import aio
 
-from numalign.errors import AlreadyExists, NumalignError
+from numalign.errors import AlreadyExists, FieldViolation, InvalidInput, NotFound, NumalignError
 from numalign.telemetry.logs import get_logger
 from numalign.topology.provider_handle import ProviderDown, ProviderHandle
 from numalign.v1 import hint_provider_pb2 as hp
@@ -22,6 +22,11 @@ _log = get_logger("topology")
 RETRY_SECONDS = 0.2
 """How long to wait before a provider that is gone is watched again."""
 
+_RECALLED = (
+    "it registered with an earlier process of the Topology Manager and has not answered this one; "
+    "numalign providers --forget ends the wait"
+)
+
 WatchListener = Callable[[ProviderHandle, hp.WatchResponse], Awaitable[None]]
 """Hears what a provider tells others between calls."""
 
@@ -30,7 +35,7 @@ Introduce = Callable[[ProviderHandle], Awaitable[None]]
 
 
 Met = Callable[[ProviderHandle], None]
-"""Hears of a provider that is among the registered ones from now on."""
+"""Hears of a provider that is among the registered ones from now on, or no longer."""
 
 
 def _nobody(handle: ProviderHandle) -> None:
@@ -38,14 +43,23 @@ def _nobody(handle: ProviderHandle) -> None:
 
 
 class ProviderRegistry:
-    """The providers. `on_told` hears what each of them tells in its watch, `met` of each."""
+    """The providers.
+
+    `on_told` hears what each of them tells in its watch, `met` of each, and `left` of one that is
+    not asked any more.
+    """
 
     def __init__(
-        self, handles: Iterable[ProviderHandle], on_told: WatchListener, met: Met = _nobody
+        self,
+        handles: Iterable[ProviderHandle],
+        on_told: WatchListener,
+        met: Met = _nobody,
+        left: Met = _nobody,
     ) -> None:
         self._handles = list(handles)
         self._on_told = on_told
         self._met = met
+        self._left = left
         for handle in self._handles:
             met(handle)
         self._watches: dict[str, asyncio.Task[None]] = {}
@@ -97,6 +111,8 @@ class ProviderRegistry:
         for handle, outcome in zip(strangers, outcomes, strict=True):
             if isinstance(outcome, ProviderDown) and handle.may_be_ignored:
                 continue
+            if isinstance(outcome, ProviderDown) and handle.recalled:
+                raise ProviderDown(handle.name, f"{outcome.why} ({_RECALLED})") from outcome
             if isinstance(outcome, BaseException):
                 raise outcome
 
@@ -104,6 +120,18 @@ class ProviderRegistry:
         """Wait until a provider that is watched has not been told how things are now."""
         await self._strangers.wait()
         self._strangers.clear()
+
+    @property
+    def lacks_recalled_alone(self) -> bool:
+        """Whether all have been told the picture but such that this process only knows of."""
+        return all(
+            handle.instance_id or handle.recalled or handle.may_be_ignored
+            for handle in self._handles
+        )
+
+    def named(self, name: str) -> ProviderHandle | None:
+        """The provider of that name."""
+        return next((handle for handle in self._handles if handle.name == name), None)
 
     def forget_refitted(self) -> None:
         """Have the providers that fitted their books anew be told the picture again."""
@@ -120,8 +148,8 @@ class ProviderRegistry:
     async def register(self, handle: ProviderHandle) -> None:
         """Add a third-party provider, or change the settings of one under the same endpoint.
 
-        Raises AlreadyExists for a name, or a resource, that is another provider's, and
-        ProviderDown if it does not answer.
+        One that is only recalled may have moved elsewhere since. Raises AlreadyExists for a name,
+        or a resource, that is another provider's, and ProviderDown if it does not answer.
         """
         info = await handle.call(
             lambda: handle.stub.GetInfo(hp.GetInfoRequest(), timeout=handle.timeout)
@@ -130,7 +158,7 @@ class ProviderRegistry:
         others = []
         for other in self._handles:
             if other.name == handle.name:
-                if other.built_in or other.endpoint != handle.endpoint:
+                if other.built_in or (other.endpoint != handle.endpoint and not other.recalled):
                     raise AlreadyExists(
                         f'name: provider "{other.name}" is registered at {other.endpoint}'
                     )
@@ -144,9 +172,36 @@ class ProviderRegistry:
                             f'resources: "{resource}" of provider "{handle.name}" is served by '
                             f'provider "{other.name}" (as "{served}")'
                         )
+        before = self.named(handle.name)
+        handle.registered = before is None or before.registered
         self._handles = [h for h in self._handles if h.name != handle.name] + [handle]
         self._met(handle)
         self._watch(handle)
+
+    def recall(self, handle: ProviderHandle) -> None:
+        """Add a third-party provider that registered with an earlier process; before any watch."""
+        handle.registered = handle.recalled = True
+        self._handles.append(handle)
+        self._met(handle)
+
+    async def deregister(self, name: str) -> None:
+        """Take out a provider that has registered. The pods keep what their record says.
+
+        Raises NotFound, and InvalidInput for one that is there by the configuration.
+        """
+        handle = self.named(name)
+        if handle is None:
+            raise NotFound(f'name: no hint provider "{name}" is registered')
+        if not handle.registered:
+            raise InvalidInput(
+                FieldViolation("name", f'Invalid value: "{name}" is there by the configuration')
+            )
+        await handle.delivered()
+        self._handles.remove(handle)
+        self._left(handle)
+        watch = self._watches.pop(name, None)
+        if watch is not None:
+            watch.cancel()
 
     def _watch(self, handle: ProviderHandle) -> None:
         old = self._watches.pop(handle.name, None)

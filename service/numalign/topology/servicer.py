@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -23,6 +23,7 @@ from numalign.topology.node_resources.collector import NodeResourcesCollector
 from numalign.topology.pod_stream import AskedPod
 from numalign.topology.provider_handle import ProviderHandle
 from numalign.topology.records import Records
+from numalign.topology.registrations import Registrations
 from numalign.topology.registry import ProviderRegistry
 from numalign.topology.told_pods import ToldPods
 from numalign.v1 import admission_pb2 as ad
@@ -32,9 +33,6 @@ from numalign.v1 import types_pb2 as pb
 
 MAX_OWNER = 253
 """The longest owner, in characters."""
-
-ThirdParty = Callable[[tm.RegisterHintProviderRequest], ProviderHandle]
-"""Makes the handle of a third-party provider: a channel and its settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +73,7 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
         records: Records,
         registry: ProviderRegistry,
         facts: PolicyFacts,
-        third_party: ThirdParty,
+        registrations: Registrations,
         observer: AdmissionObserver,
         pods: PodCache,
         default_owner: str,
@@ -85,7 +83,7 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
         self._records = records
         self._registry = registry
         self._facts = facts
-        self._third_party = third_party
+        self._registrations = registrations
         self._observer = observer
         self._pods = pods
         self._default_owner = default_owner
@@ -264,9 +262,15 @@ class TopologyManagerServicer(tm_grpc.TopologyManagerServicer):
             raise InvalidInput(
                 FieldViolation("failure_policy", f"unknown policy {request.failure_policy}")
             )
-        handle = self._third_party(request)
-        await self._manager.register(handle)
+        handle = await self._registrations.register(request)
         return tm.RegisterHintProviderResponse(provider=_status(handle))
+
+    async def DeregisterHintProvider(
+        self, request: tm.DeregisterHintProviderRequest, context: Context
+    ) -> tm.DeregisterHintProviderResponse:
+        """Asks a third-party hint provider no more."""
+        await self._registrations.deregister(_given("name", request.name))
+        return tm.DeregisterHintProviderResponse()
 
     async def GetAllocatable(
         self, request: tm.GetAllocatableRequest, context: Context

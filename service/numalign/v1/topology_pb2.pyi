@@ -816,6 +816,45 @@ class RegisterHintProviderResponse(_message.Message):
 Global___RegisterHintProviderResponse: _TypeAlias = RegisterHintProviderResponse  # noqa: Y015
 
 @_typing.final
+class DeregisterHintProviderRequest(_message.Message):
+    """A third-party provider that is not to be asked any more."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Its name."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeregisterHintProviderRequest: _TypeAlias = DeregisterHintProviderRequest  # noqa: Y015
+
+@_typing.final
+class DeregisterHintProviderResponse(_message.Message):
+    """It is not asked any more."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeregisterHintProviderResponse: _TypeAlias = DeregisterHintProviderResponse  # noqa: Y015
+
+@_typing.final
 class GetAllocatableRequest(_message.Message):
     """Asks what can be given out."""
 

@@ -101,6 +101,11 @@ class TopologyManagerStub:
                 request_serializer=numalign_dot_v1_dot_topology__pb2.RegisterHintProviderRequest.SerializeToString,
                 response_deserializer=numalign_dot_v1_dot_topology__pb2.RegisterHintProviderResponse.FromString,
                 _registered_method=True)
+        self.DeregisterHintProvider = channel.unary_unary(
+                '/numalign.v1.TopologyManager/DeregisterHintProvider',
+                request_serializer=numalign_dot_v1_dot_topology__pb2.DeregisterHintProviderRequest.SerializeToString,
+                response_deserializer=numalign_dot_v1_dot_topology__pb2.DeregisterHintProviderResponse.FromString,
+                _registered_method=True)
         self.GetAllocatable = channel.unary_unary(
                 '/numalign.v1.TopologyManager/GetAllocatable',
                 request_serializer=numalign_dot_v1_dot_topology__pb2.GetAllocatableRequest.SerializeToString,
@@ -222,6 +227,16 @@ class TopologyManagerServicer:
     def RegisterHintProvider(self, request, context):
         """Adds a third-party hint provider. ALREADY_EXISTS if the name, or a resource that it serves,
         is another provider's. Registered again under the same endpoint, its settings change.
+        Whoever has registered is known to the next process of the Topology Manager, until the machine
+        is started anew: nothing is admitted before it answers there, unless it may be ignored.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeregisterHintProvider(self, request, context):
+        """Asks a provider that has registered no more. Pods keep what their record says that it gave.
+        NOT_FOUND if there is none; INVALID_ARGUMENT for one that is there by the configuration.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -330,6 +345,11 @@ def add_TopologyManagerServicer_to_server(servicer, server):
                     servicer.RegisterHintProvider,
                     request_deserializer=numalign_dot_v1_dot_topology__pb2.RegisterHintProviderRequest.FromString,
                     response_serializer=numalign_dot_v1_dot_topology__pb2.RegisterHintProviderResponse.SerializeToString,
+            ),
+            'DeregisterHintProvider': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeregisterHintProvider,
+                    request_deserializer=numalign_dot_v1_dot_topology__pb2.DeregisterHintProviderRequest.FromString,
+                    response_serializer=numalign_dot_v1_dot_topology__pb2.DeregisterHintProviderResponse.SerializeToString,
             ),
             'GetAllocatable': grpc.unary_unary_rpc_method_handler(
                     servicer.GetAllocatable,
@@ -710,6 +730,33 @@ class TopologyManager:
             '/numalign.v1.TopologyManager/RegisterHintProvider',
             numalign_dot_v1_dot_topology__pb2.RegisterHintProviderRequest.SerializeToString,
             numalign_dot_v1_dot_topology__pb2.RegisterHintProviderResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeregisterHintProvider(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/numalign.v1.TopologyManager/DeregisterHintProvider',
+            numalign_dot_v1_dot_topology__pb2.DeregisterHintProviderRequest.SerializeToString,
+            numalign_dot_v1_dot_topology__pb2.DeregisterHintProviderResponse.FromString,
             options,
             channel_credentials,
             insecure,

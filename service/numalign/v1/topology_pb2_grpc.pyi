@@ -66,6 +66,12 @@ class TopologyManagerStub:
     RegisterHintProvider: _grpc.UnaryUnaryMultiCallable[_topology_pb2.RegisterHintProviderRequest, _topology_pb2.RegisterHintProviderResponse]
     """Adds a third-party hint provider. ALREADY_EXISTS if the name, or a resource that it serves,
     is another provider's. Registered again under the same endpoint, its settings change.
+    Whoever has registered is known to the next process of the Topology Manager, until the machine
+    is started anew: nothing is admitted before it answers there, unless it may be ignored.
+    """
+    DeregisterHintProvider: _grpc.UnaryUnaryMultiCallable[_topology_pb2.DeregisterHintProviderRequest, _topology_pb2.DeregisterHintProviderResponse]
+    """Asks a provider that has registered no more. Pods keep what their record says that it gave.
+    NOT_FOUND if there is none; INVALID_ARGUMENT for one that is there by the configuration.
     """
     GetAllocatable: _grpc.UnaryUnaryMultiCallable[_topology_pb2.GetAllocatableRequest, _topology_pb2.GetAllocatableResponse]
     """What the built-in providers can give out at all, whether it is given out or not."""
@@ -118,6 +124,12 @@ class TopologyManagerAsyncStub(TopologyManagerStub):
     RegisterHintProvider: _aio.UnaryUnaryMultiCallable[_topology_pb2.RegisterHintProviderRequest, _topology_pb2.RegisterHintProviderResponse]  # type: ignore[assignment]
     """Adds a third-party hint provider. ALREADY_EXISTS if the name, or a resource that it serves,
     is another provider's. Registered again under the same endpoint, its settings change.
+    Whoever has registered is known to the next process of the Topology Manager, until the machine
+    is started anew: nothing is admitted before it answers there, unless it may be ignored.
+    """
+    DeregisterHintProvider: _aio.UnaryUnaryMultiCallable[_topology_pb2.DeregisterHintProviderRequest, _topology_pb2.DeregisterHintProviderResponse]  # type: ignore[assignment]
+    """Asks a provider that has registered no more. Pods keep what their record says that it gave.
+    NOT_FOUND if there is none; INVALID_ARGUMENT for one that is there by the configuration.
     """
     GetAllocatable: _aio.UnaryUnaryMultiCallable[_topology_pb2.GetAllocatableRequest, _topology_pb2.GetAllocatableResponse]  # type: ignore[assignment]
     """What the built-in providers can give out at all, whether it is given out or not."""
@@ -245,6 +257,18 @@ class TopologyManagerServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_topology_pb2.RegisterHintProviderResponse, _abc.Awaitable[_topology_pb2.RegisterHintProviderResponse]]:
         """Adds a third-party hint provider. ALREADY_EXISTS if the name, or a resource that it serves,
         is another provider's. Registered again under the same endpoint, its settings change.
+        Whoever has registered is known to the next process of the Topology Manager, until the machine
+        is started anew: nothing is admitted before it answers there, unless it may be ignored.
+        """
+
+    @_abc_1.abstractmethod
+    def DeregisterHintProvider(
+        self,
+        request: _topology_pb2.DeregisterHintProviderRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_topology_pb2.DeregisterHintProviderResponse, _abc.Awaitable[_topology_pb2.DeregisterHintProviderResponse]]:
+        """Asks a provider that has registered no more. Pods keep what their record says that it gave.
+        NOT_FOUND if there is none; INVALID_ARGUMENT for one that is there by the configuration.
         """
 
     @_abc_1.abstractmethod

@@ -26,13 +26,10 @@ class World:
     def __init__(self) -> None:
         self.asked: list[tm.RegisterHintProviderRequest] = []
         self.fails: Exception | None = None
-        self.handler = HintProviderHandler(self._handle, self._register)
+        self.handler = HintProviderHandler(self._register)
 
-    def _handle(self, request: tm.RegisterHintProviderRequest) -> Any:
+    async def _register(self, request: tm.RegisterHintProviderRequest) -> Any:
         self.asked.append(request)
-        return request
-
-    async def _register(self, _: Any) -> None:
         if self.fails is not None:
             raise self.fails
 

@@ -9,7 +9,7 @@ import pytest
 from grpc import StatusCode
 from tests.unit.topology.fake_provider import FakeProvider, handle_to
 
-from numalign.errors import AlreadyExists, StateNotWritten
+from numalign.errors import AlreadyExists, InvalidInput, NotFound, StateNotWritten
 from numalign.topology.provider_handle import ProviderDown, ProviderHandle
 from numalign.topology.registry import ProviderRegistry, overlap
 from numalign.v1 import hint_provider_pb2 as hp
@@ -113,6 +113,67 @@ async def test_a_third_party_registers_once_and_again_at_its_place() -> None:
             await registry.register(handle_to(FakeProvider("mine", "cpu"), introduced=False))
         with pytest.raises(AlreadyExists, match='provider "cpu" is registered'):
             await registry.register(handle_to(FakeProvider("cpu", "x/y"), introduced=False))
+    finally:
+        await registry.close()
+
+
+async def test_one_that_is_recalled_is_named_with_the_way_out_until_it_answers() -> None:
+    provider = FakeProvider("licences")
+    provider.broken["GetInfo"] = StatusCode.UNAVAILABLE
+    registry = ProviderRegistry([handle_to(FakeProvider("cpu"), built_in=True)], unheard)
+    registry.recall(handle_to(provider, introduced=False))
+    assert registry.lacks_recalled_alone
+    with pytest.raises(ProviderDown) as down:
+        await registry.ready(introduce)
+    assert str(down.value).startswith("hint provider licences: UNAVAILABLE: ")
+    assert "has not answered this one; numalign providers --forget" in str(down.value)
+    provider.broken.clear()
+    await registry.ready(introduce)
+    provider.restart()
+    provider.broken["GetInfo"] = StatusCode.UNAVAILABLE
+    registry.forget_processes()
+    with pytest.raises(ProviderDown, match=r"hint provider licences: UNAVAILABLE: [^(]*$"):
+        await registry.ready(introduce)
+    assert not registry.lacks_recalled_alone
+
+
+async def test_one_that_is_recalled_may_have_moved() -> None:
+    registry = ProviderRegistry([], unheard)
+    registry.recall(handle_to(FakeProvider("fpga"), introduced=False))
+    moved = handle_to(FakeProvider("fpga"), introduced=False)
+    moved.endpoint = "unix:///elsewhere"
+    try:
+        await registry.register(moved)
+        assert registry.handles == (moved,)
+        with pytest.raises(AlreadyExists, match="is registered at unix:///elsewhere"):
+            await registry.register(handle_to(FakeProvider("fpga"), introduced=False))
+    finally:
+        await registry.close()
+
+
+async def test_who_has_registered_can_be_asked_no_more() -> None:
+    left: list[str] = []
+    provider = FakeProvider("fpga")
+    registry = ProviderRegistry(
+        [handle_to(FakeProvider("cpu"), built_in=True), handle_to(FakeProvider("listed"))],
+        unheard,
+        left=lambda handle: left.append(handle.name),
+    )
+    try:
+        await registry.register(handle_to(provider, introduced=False))
+        await until(lambda: provider.watching == 1)
+        # One that is listed may register as well, and is not one of those that can be forgotten.
+        await registry.register(handle_to(FakeProvider("listed"), introduced=False))
+        for name in ("cpu", "listed"):
+            with pytest.raises(InvalidInput, match=f'"{name}" is there by the configuration'):
+                await registry.deregister(name)
+        with pytest.raises(NotFound, match='name: no hint provider "nobody" is registered'):
+            await registry.deregister("nobody")
+        await registry.deregister("fpga")
+        assert [handle.name for handle in registry.handles] == ["cpu", "listed"]
+        assert not any(handle.registered for handle in registry.handles)
+        assert left == ["fpga"]
+        await until(lambda: provider.watching == 0)
     finally:
         await registry.close()
 
