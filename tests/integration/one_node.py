@@ -60,7 +60,7 @@ class OneNode:
     async def settled(self) -> None:
         """Wait until the Topology Manager has told every provider how things are."""
         handles = self.servicer(Service.TOPOLOGY)._registry.handles
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not all(handle.instance_id for handle in handles) or self.turnstile.waiting:  # noqa: ASYNC110 - no event says it
                 await asyncio.sleep(0.001)
             async with self.turnstile.turn():
@@ -93,7 +93,7 @@ class OneNode:
 
     async def shared_cpus_agree(self) -> bool:
         """Whether the list names the shared CPUs of the books, now or in a moment."""
-        for _ in range(100):
+        for _ in range(6000):
             state = await self.providers[0].GetState(hp.GetStateRequest())
             if (await self.listing()).shared_cpus == state.cpu.default_cpus:
                 return True

@@ -280,7 +280,7 @@ async def test_a_pod_that_is_refused_again_is_cleaned_up_where_nobody_was_asked(
 async def test_a_provider_that_reloads_alone_is_followed_by_the_record(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write()
-    async with split_node(world.read()) as node, asyncio.timeout(10):
+    async with split_node(world.read()) as node, asyncio.timeout(60):
         await node.admission.Admit(ad.AdmitRequest(pod=pod("a")))
         watch = node.admission.WatchAssignments(ad.WatchAssignmentsRequest())
         async for event in watch:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.waiting import until
+from tests.waiting import LONG, until
 
 from numalign.admission.pod_resources import mirror as mirrors
 from numalign.admission.pod_resources.mirror import AdmissionMirror
@@ -74,9 +74,9 @@ def synced(revision: int) -> Event:
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def paced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mirrors, "RETRY_SECONDS", 0.01)
-    monkeypatch.setattr(mirrors, "READ_SECONDS", 0.3)
+    monkeypatch.setattr(mirrors, "READ_SECONDS", LONG)
 
 
 async def test_pods_come_and_go() -> None:
@@ -104,7 +104,8 @@ async def test_a_reader_waits_for_what_was_answered() -> None:
         assert list(await reading) == ["a"]
 
 
-async def test_half_a_picture_is_none() -> None:
+async def test_half_a_picture_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mirrors, "READ_SECONDS", 0.3)
     async with following(Record([existing("a", 5)])) as mirror:
         with pytest.raises(Unavailable, match="cannot be followed"):
             await mirror.pods()
