@@ -70,8 +70,8 @@ docs: $(READY) ## Build the documents as a site in dist/docs; what is wrong with
 e2e: $(READY) ## Run real containers, Prometheus, a browser and kubectl; needs root, and gets Debian packages
 	$(Q)$(BIN)/python -m pytest -q -m e2e tests/e2e tests/observability tests/deploy $(ARGS)
 
-e2e-deploy: $(READY) ## Build the image and run it as the manifests say, in real containers; three minutes
-	$(Q)$(BIN)/python -m pytest -q -m e2e tests/e2e/deploy/check_deploy.py $(ARGS)
+e2e-deploy: $(READY) ## Build the image and run it as the manifests say, in real containers; four minutes
+	$(Q)$(BIN)/python -m pytest -q -m e2e tests/e2e/deploy/check_deploy.py tests/e2e/deploy/check_overlays.py $(ARGS)
 
 e2e-vm: $(READY) ## Run real containers in a virtual machine with four NUMA nodes; five minutes
 	$(Q)$(BIN)/python -m pytest -q -m e2e tests/e2e/vm/check_containerd.py $(ARGS)

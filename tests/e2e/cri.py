@@ -17,7 +17,8 @@ OF_POD, OF_CONTAINER, OF_NODE = 0, 1, 2
 """Whose a namespace is."""
 RUNNING, EXITED = 1, 2
 """States of a container."""
-SECONDS = 20.0
+SECONDS = 60.0
+"""More than any call takes on a machine that works, however busy."""
 
 
 class Cri:
@@ -86,7 +87,7 @@ class Cri:
 
     async def run_inside(self, container: str, *command: str) -> str:
         """What a command prints that is run in a container."""
-        answer = await self.run_for_code(container, command, 5)
+        answer = await self.run_for_code(container, command, int(SECONDS))
         assert answer.exit_code == 0, answer.stderr.decode()
         return str(answer.stdout.decode())
 

@@ -374,8 +374,8 @@ class Node:
 
 def pod_object(name: str, cpu: int, memory: int, devices: Mapping[str, str]) -> dict[str, Any]:
     """A pod as an API server has it, with one container."""
-    amounts = {"cpu": str(cpu), "memory": f"{memory}Mi", **devices}
-    resources = {"requests": amounts, "limits": amounts} if cpu else {}
+    amounts = {**({"cpu": str(cpu), "memory": f"{memory}Mi"} if cpu else {}), **devices}
+    resources = {"requests": amounts, "limits": amounts} if amounts else {}
     return {
         "apiVersion": "v1",
         "kind": "Pod",

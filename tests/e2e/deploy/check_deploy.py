@@ -1,4 +1,4 @@
-"""The image, run as the manifests say, under a real container runtime: `make e2e-deploy`.
+"""The image, run as a manifest says, under a real container runtime: `make e2e-deploy`.
 
 The tests go through the life of one deployment, in their order.
 """
@@ -8,26 +8,29 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import sys
-import tempfile
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 from grpc import aio
-from tests.deploy.manifests import Document
-from tests.e2e.containerd import check_machine
-from tests.e2e.cri import RUNNING
-from tests.e2e.deploy.deployment import NODE, Deployment, deployed
+from tests.e2e.containerd import Containerd
+from tests.e2e.deploy.as_written import (
+    assert_all_end_when_told,
+    assert_as_written,
+    assert_probes_pass,
+)
+from tests.e2e.deploy.deployment import Deployment, deployed
 from tests.e2e.deploy.impatient_rules import write_impatient_rules
 from tests.e2e.deploy.network import POD
 from tests.observability.browser import show
 from tests.observability.prometheus import Prometheus, eventually, program, prometheus
 from tests.unit.telemetry.otlp import Receiver, attributes
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(1800)]
+
+COLLECTOR = "overlays/collector"
+"""As overlays/nri, with all sending spans."""
 
 ALL, SHARED, EXCLUSIVE = "0-1", "0", "1"
 CONFIG = ("--config", "/etc/numalign/config.yaml")
@@ -43,18 +46,13 @@ parts = [(re.sub("[-_.]+", "-", d.name).lower(), d.version) for d in distributio
 print(json.dumps(parts))
 """
 
-_CAPABILITIES = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3}
 
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def deployment() -> AsyncIterator[Deployment]:
-    """One for all tests; its directory has a short name for the sockets' sake."""
-    check_machine()
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def deployment(containerd: Containerd) -> AsyncIterator[Deployment]:
+    """One for all tests."""
     program("prometheus")
-    directory = Path(tempfile.mkdtemp(prefix="nad-", dir="/tmp"))
-    async with deployed(directory) as running:
+    async with deployed(COLLECTOR, containerd) as running:
         yield running
-        sys.stdout.write(running.told())  # shown for a test that failed
 
 
 @pytest.fixture(scope="module")
@@ -71,10 +69,6 @@ def watching(deployment: Deployment) -> Iterator[Prometheus]:
         # What is counted before it is looked at for the first time is no increase.
         eventually(lambda: found.value("count(up == 1)") == len(ports))
         yield found
-
-
-def containers(deployment: Deployment) -> dict[str, Document]:
-    return {container["name"]: container for container in deployment.kubelet.spec["containers"]}
 
 
 async def test_the_image_has_what_it_needs_and_no_more(deployment: Deployment) -> None:
@@ -94,40 +88,16 @@ async def test_the_image_has_what_it_needs_and_no_more(deployment: Deployment) -
 
 
 async def test_every_container_is_what_its_manifest_says(deployment: Deployment) -> None:
-    """As the kernel has it: user, group, capabilities, privileges, what can be written."""
-    pod = deployment.kubelet.spec["securityContext"]
-    for name, container in containers(deployment).items():
-        status = await deployment.kubelet.run_inside(name, "cat", "/proc/1/status")
-        fields = dict(line.split(":\t", 1) for line in status.splitlines())
-        context = {**pod, **container["securityContext"]}
-        added = context["capabilities"].get("add", ())
-        expected = sum(1 << _CAPABILITIES[each] for each in added)
-
-        assert set(fields["Uid"].split()) == {str(context["runAsUser"])}, name
-        assert set(fields["Gid"].split()) == {str(context["runAsGroup"])}, name
-        assert int(fields["CapBnd"], 16) == expected, name
-        assert fields["NoNewPrivs"] == "1", name
-        mounts = await deployment.kubelet.run_inside(name, "cat", "/proc/mounts")
-        written = {line.split()[1]: line.split()[3].split(",")[0] for line in mounts.splitlines()}
-        assert written["/"] == "ro", name
-        for mount in container["volumeMounts"]:
-            mode = "ro" if mount.get("readOnly") else "rw"
-            place = await deployment.kubelet.run_inside(name, "readlink", "-f", mount["mountPath"])
-            assert written[place.strip()] == mode, (name, mount)
+    await assert_as_written(deployment.kubelet)
 
 
 async def test_every_probe_is_passed(deployment: Deployment) -> None:
     """Those of the start were, or nothing would be here."""
-    for name in containers(deployment):
-        for kind in ("livenessProbe", "readinessProbe"):
-            await deployment.kubelet.until_passed(name, kind)
+    await assert_probes_pass(deployment.kubelet)
 
 
 async def test_the_start_up_taint_is_gone(deployment: Deployment) -> None:
-    def taints() -> Any:
-        return deployment.api.store.get("nodes", "", NODE)["spec"].get("taints")
-
-    await deployment.until(lambda: not taints(), "the taint is removed")
+    await deployment.until_taint_is_gone()
 
 
 async def test_a_pod_gets_a_cpu_for_itself(deployment: Deployment, watching: Prometheus) -> None:
@@ -137,7 +107,7 @@ async def test_a_pod_gets_a_cpu_for_itself(deployment: Deployment, watching: Pro
     assert await deployment.cpus(pinned) == EXCLUSIVE
     assert await deployment.cpus(shared) == SHARED
     # numalign itself makes room as well.
-    for name in containers(deployment):
+    for name in deployment.kubelet.written:
         assert await deployment.cpus(deployment.kubelet.containers[name]) == SHARED, name
 
 
@@ -236,13 +206,7 @@ async def test_the_report_shows_the_node(deployment: Deployment) -> None:
 
 
 async def test_all_end_when_told(deployment: Deployment) -> None:
-    grace = deployment.kubelet.spec["terminationGracePeriodSeconds"]
-    for name in containers(deployment):
-        status = await deployment.containerd.cri.status(deployment.kubelet.containers[name])
-        assert status.state == RUNNING, name
-    codes = await deployment.kubelet.exit_codes(grace)
-
-    assert set(codes.values()) == {0}, codes
+    await assert_all_end_when_told(deployment.kubelet)
 
 
 def alert(watching: Prometheus, name: str, **labels: str) -> Any:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import sys
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.deploy.manifests import Document, of_kind, pod_of, rendered
+from tests.deploy.manifests import Document, pod_of, rendered
 from tests.e2e.containerd import Containerd
-from tests.e2e.deploy.builder import built_image
 from tests.e2e.deploy.kubelet import Kubelet
 from tests.e2e.deploy.network import (
     HOST,
@@ -26,10 +27,6 @@ from tests.e2e.node import Node
 from tests.integration.fake_api.server import TOKEN, FakeApiServer, fake_api_server
 from tests.unit.telemetry.otlp import Receiver
 
-OVERLAY = "overlays/collector"
-"""As overlays/nri, with all sending spans. There is no collector to run: in its place a receiver
-listens where it would."""
-
 NAMESPACE = "numalign-system"
 NODE = "node"
 TAINT = {"key": "numalign.io/not-ready", "effect": "NoSchedule"}
@@ -40,18 +37,23 @@ _RECEIVES = "127.0.0.1:4317"
 
 
 class Deployment(Node):
-    """The node, with the pod of the manifest; `told` are the spans."""
+    """The node, with the pod of a kustomization.
 
-    def __init__(self, directory: Path, api: FakeApiServer) -> None:
+    There is no OpenTelemetry collector to run: in its place a receiver listens where it would.
+    """
+
+    def __init__(
+        self, directory: Path, api: FakeApiServer, containerd: Containerd, kustomization: str
+    ) -> None:
+        """`kustomization` is one of deploy/kustomize, or the path of another one."""
         super().__init__(directory, api)
-        self.template = without_collector(pod_of(OVERLAY))
-        self.host = directory / "host"
-        self.containerd = Containerd(directory, apart=True)
-        self.containerd.nri_socket = self.host / "var/run/nri/nri.sock"
-        self.pod_directory = directory / "pod"
+        self.containerd = containerd
+        self.template = without_collector(pod_of(kustomization))
+        self.volumes = Volumes(directory / "pod", host_of(containerd), rendered(kustomization))
         # Where the services have their sockets, seen from outside of their pod.
-        self.socket = self.pod_directory / "sockets" / "sockets" / "admission.sock"
+        self.socket = directory / "pod" / "sockets" / "sockets" / "admission.sock"
         self.logs = directory / "numalign-logs"
+        api.has_custom = True  # deploy/crds is applied
         api.store.create("nodes", "", node_object())
         pod = api.store.create("pods", NAMESPACE, pod_object(self.template))
         self.kubelet = Kubelet(
@@ -62,17 +64,13 @@ class Deployment(Node):
             cgroup=self.containerd.cgroup,
         )
         self.receiver: Receiver | None = None
+        self._front: asyncio.Server | None = None
 
-    async def start(self, image: Path) -> None:
+    async def start(self) -> None:
         """Start everything, until every startup probe has passed."""
-        write_network(self.directory)
-        await self.containerd.start()
-        await self.containerd.import_images()
-        await self.containerd.import_image(image)
         chain, key = certificate(self.directory)
-        volumes = Volumes(self.pod_directory, self.host, rendered(OVERLAY))
         token = {"token": TOKEN, "ca.crt": chain.read_text(), "namespace": NAMESPACE}
-        mounted = volumes.made(self.template["spec"], token)
+        mounted = self.volumes.made(self.template["spec"], token)
         holder = await self.kubelet.start_sandbox()
         self.receiver = inside_of(holder, lambda: Receiver(_RECEIVES))
         self.receiver.__enter__()
@@ -86,18 +84,34 @@ class Deployment(Node):
         await self.kubelet.start_containers(environment, mounted, POD)
 
     async def stop(self) -> None:
-        """Remove every pod, and the runtime."""
+        """Remove every pod."""
         try:
             await self.containerd.remove_pods()
         finally:
-            await self.containerd.close()
             if self.receiver is not None:
                 self.receiver.__exit__(None, None, None)
+            if self._front is not None:
                 self._front.close()
+
+    async def until_taint_is_gone(self) -> None:
+        """Wait until the node may have pods."""
+
+        def taints() -> Any:
+            return self.api.store.get("nodes", "", NODE)["spec"].get("taints")
+
+        await self.until(lambda: not taints(), "the taint is removed")
 
     def told(self) -> str:
         """What everybody said, for a failure."""
         return f"{self.kubelet.told()}\n{super().told()}"
+
+
+def image_of(kustomization: str) -> str:
+    """The full name of the one image that its containers have."""
+    (name,) = {
+        each["image"] for each in without_collector(pod_of(kustomization))["spec"]["containers"]
+    }
+    return f"docker.io/library/{name}"
 
 
 def without_collector(template: Document) -> Document:
@@ -125,21 +139,41 @@ def node_object() -> dict[str, Any]:
     }
 
 
+def host_of(containerd: Containerd) -> Path:
+    """The root of the node that pods see, but for the directories that are what they are."""
+    return containerd.directory / "host"
+
+
 @asynccontextmanager
-async def deployed(directory: Path) -> AsyncIterator[Deployment]:
-    """A deployment inside of the block."""
-    image = directory / "image.tar"
-    (daemon_set,) = of_kind(rendered(OVERLAY), "DaemonSet")
-    (name,) = {
-        container["image"]
-        for container in without_collector(daemon_set["spec"]["template"])["spec"]["containers"]
-    }
-    await asyncio.to_thread(built_image, f"docker.io/library/{name}", image)
-    async with fake_api_server() as api:
-        deployment = Deployment(directory, api)
+async def runtime(image: Path) -> AsyncIterator[Containerd]:
+    """A container runtime inside of the block, which has the image."""
+    directory = Path(tempfile.mkdtemp(prefix="nad-", dir="/tmp"))  # short, for the sockets' sake
+    write_network(directory)
+    containerd = Containerd(directory, apart=True)
+    containerd.nri_socket = host_of(containerd) / "var/run/nri/nri.sock"
+    try:
         try:
-            await deployment.start(image)
+            await containerd.start()
+            await containerd.import_images()
+            await containerd.import_image(image)
+            yield containerd
+        finally:
+            await containerd.close()
+    finally:
+        await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
+
+
+@asynccontextmanager
+async def deployed(kustomization: str, containerd: Containerd) -> AsyncIterator[Deployment]:
+    """A deployment inside of the block, one at a time. What is on the node is gone afterwards."""
+    directory = Path(tempfile.mkdtemp(prefix="d-", dir=containerd.directory))
+    async with fake_api_server() as api:
+        deployment = Deployment(directory, api, containerd, kustomization)
+        try:
+            await deployment.start()
             yield deployment
         finally:
+            sys.stdout.write(deployment.told())  # shown for a test that failed
             await deployment.stop()
-            await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
+            for left in (directory, host_of(containerd) / "var/lib"):
+                await asyncio.to_thread(shutil.rmtree, left, ignore_errors=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import http.client
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from grpc import StatusCode, aio
 from tests.deploy.manifests import Document
 from tests.e2e.cri import EXITED, RUNNING, Cri, cri
 from tests.e2e.deploy.manifest import (
@@ -21,6 +22,9 @@ from tests.e2e.deploy.manifest import (
 
 _PERIOD, _TIMEOUT, _FAILURES = 10, 1, 3
 """Of probes that do not say so themselves."""
+
+_READINESS_TRIES = 20
+"""A kubelet never gives this one up; a test does."""
 
 _PROBE_FIELDS = {
     *("exec", "tcpSocket", "httpGet", "timeoutSeconds", "periodSeconds", "failureThreshold"),
@@ -81,13 +85,13 @@ class Kubelet:
 
     async def restart(self, name: str) -> None:
         """Run a container that ended once more."""
-        await self._run(self.container(name))
+        await self._run(self.written[name])
         await self.until_passed(name, "startupProbe")
 
-    def container(self, name: str) -> Document:
-        """One of the manifest."""
-        found: Document = next(each for each in self.spec["containers"] if each["name"] == name)
-        return found
+    @property
+    def written(self) -> dict[str, Document]:
+        """The containers of the manifest by name, without those that only prepare."""
+        return {each["name"]: each for each in self.spec["containers"]}
 
     async def run_inside(self, name: str, *command: str, seconds: int = 60) -> str:
         """What a command prints that is run in a container; it must end well."""
@@ -96,9 +100,10 @@ class Kubelet:
         return str(answer.stdout.decode())
 
     async def until_passed(self, name: str, kind: str) -> None:
-        """Ask by a probe of a container as often, and as long, as it says."""
-        probe = self.container(name)[kind]
-        for _ in range(probe.get("failureThreshold", _FAILURES)):
+        """Ask by a probe of a container as often, and as long, as a kubelet does."""
+        probe = self.written[name][kind]
+        tries = probe.get("failureThreshold", _FAILURES)
+        for _ in range(_READINESS_TRIES if kind == "readinessProbe" else tries):
             await self._assert_runs(name)
             said = await self.probe(name, probe)
             if said is None:
@@ -112,13 +117,21 @@ class Kubelet:
         seconds = probe.get("timeoutSeconds", _TIMEOUT)
         if "exec" in probe:
             command = only(probe["exec"], {"command"})["command"]
-            answer = await self.runtime.run_for_code(self.containers[name], command, seconds)
-            return None if answer.exit_code == 0 else answer.stderr.decode() or "failed"
+            return await self._execute(name, command, seconds)
         ask = self._reach if "tcpSocket" in probe else self._get
         try:
             return await asyncio.to_thread(ask, probe, seconds)
         except OSError as error:
             return str(error)
+
+    async def _execute(self, name: str, command: Sequence[str], seconds: int) -> str | None:
+        try:
+            answer = await self.runtime.run_for_code(self.containers[name], command, seconds)
+        except aio.AioRpcError as error:
+            if error.code() is not StatusCode.DEADLINE_EXCEEDED:
+                raise
+            return str(error.details())
+        return None if answer.exit_code == 0 else answer.stderr.decode() or "failed"
 
     def _reach(self, probe: Document, seconds: int) -> None:
         connection = http.client.HTTPConnection(

@@ -31,13 +31,15 @@ HOST, POD = f"{_BLOCK}.1", f"{_BLOCK}.2"
 """Both ends of the wire; who runs this at the same time has others."""
 
 _NEW_NETWORK = 0x40000000
-# A runtime runs this for `lo` and for the wire. The wire is gone as soon as the namespace is.
+# A runtime runs this for `lo` and for the wire. The wire goes some time after its namespace; it is
+# removed by name, since the next pod's is called the same.
 _PLUGIN = f"""\
 #!{sys.executable}
 import json, os, subprocess, sys
 
-def ip(*words):
-    subprocess.run(["ip", *words], check=True, stdout=subprocess.DEVNULL)
+def ip(*words, check=True):
+    stderr = None if check else subprocess.DEVNULL
+    subprocess.run(["ip", *words], check=check, stdout=subprocess.DEVNULL, stderr=stderr)
 
 asked = json.load(sys.stdin)
 version = asked.get("cniVersion", "1.0.0")
@@ -58,6 +60,8 @@ elif what == "ADD":
     found = {{"interface": 0, "address": address}}
     made = {{"interfaces": [interface], "ips": [found], "dns": {{}}}}
     print(json.dumps({{"cniVersion": version, **made}}))
+elif what == "DEL" and asked["type"] == "wire":
+    ip("link", "del", asked["wire"], check=False)
 """
 
 
