@@ -92,6 +92,7 @@ class Simulations:
             policy=request.policy,
             scope=request.scope,
             inventory=inventory,
+            registered=await self._registered(),
             admissions=admissions,
             revision=revision,
             node=request.node.SerializeToString() if request.HasField("node") else b"",
@@ -116,6 +117,12 @@ class Simulations:
         finally:
             stream.cancel()
         raise Unavailable("topology manager: the list of admissions ended half-way")
+
+    async def _registered(self) -> list[str]:
+        response = await answered(
+            self._topology.ListHintProviders(tm.ListHintProvidersRequest(), timeout=LONGEST_SECONDS)
+        )
+        return [provider.name for provider in response.providers if not provider.built_in]
 
     async def _inventory(self) -> list[dict[str, Any]]:
         response = await answered(

@@ -71,19 +71,21 @@ def copy_of(
     admissions: Sequence[tuple[pb.AdmissionRecord, bytes]],
     inventory: Inventory | None,
     node_object: Path | core_pb2.Node | None = None,
+    registered: Iterable[str] = (),
 ) -> Copy:
     """A copy of a node that nobody outside has a part in.
 
     `inventory` stands for device plugins, where the configuration has such. `node_object` is a
-    file, or the object. Raises ConfigError for a configuration whose sections are none.
+    file, or the object. `registered` are names of hint providers that the node asks, whether they
+    are in the configuration or not. Raises ConfigError for a configuration whose sections are none.
     """
     section = _mapping(configuration, "numalign")
     notes: list[str] = []
     for key in _OUTSIDE:
         section.pop(key, None)
+    providers = [provider.get("name") for provider in _mappings(section, "providers")]
     notes += [
-        f"hint provider {provider.get('name')} is not asked"
-        for provider in _mappings(section, "providers")
+        f"hint provider {name} is not asked" for name in dict.fromkeys((*providers, *registered))
     ]
     if section.pop("providersRegistry", None):
         notes.append("hint providers that are found by their sockets are not asked")

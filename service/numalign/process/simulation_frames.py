@@ -38,6 +38,7 @@ class Order:
     - `configuration`: the node's, with its machine inline;
     - `under`: the text of another one, `policy` and `scope`: in place of what it says; or empty;
     - `inventory`: the node's devices, None where the configuration lists them;
+    - `registered`: hint providers of others that the node asks;
     - `admissions`: record and pod of each admitted pod, `revision`: of when they were;
     - `node`: a Node object, empty: none; `explain`: the number of a level;
     - `place`: a directory for files; `log_format`: how the process logs.
@@ -48,6 +49,7 @@ class Order:
     policy: str
     scope: str
     inventory: Sequence[Mapping[str, Any]] | None
+    registered: Sequence[str]
     admissions: Sequence[tuple[bytes, bytes]]
     revision: int
     node: bytes
@@ -66,6 +68,7 @@ def order_bytes(order: Order) -> bytes:
             "policy": order.policy,
             "scope": order.scope,
             "inventory": order.inventory,
+            "registered": order.registered,
             "admissions": [[_text(record), _text(pod)] for record, pod in order.admissions],
             "revision": order.revision,
             "node": _text(order.node),

@@ -95,6 +95,7 @@ def _copy(order: Order) -> Copy:
         [(pb.AdmissionRecord.FromString(record), pod) for record, pod in order.admissions],
         order.inventory,
         core_pb2.Node.FromString(order.node) if order.node else None,
+        order.registered,
     )
 
 

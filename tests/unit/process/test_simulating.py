@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from grpc.aio import AioRpcError
+from tests.unit.client.dongles import Dongles
 from tests.unit.process.observed_world import GPU, pod, settings
 
 from numalign.config.settings import Service
@@ -27,9 +28,12 @@ from numalign.process.simulating import MOST_PODS, MOST_WAITING, Simulations
 from numalign.process.simulation_frames import Order, order_bytes, order_from_bytes
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import control_pb2 as ct
+from numalign.v1 import topology_pb2 as tm
 from numalign.v1 import types_pb2 as pb
 from numalign.v1.admission_pb2_grpc import AdmissionStub
 from numalign.v1.control_pb2_grpc import ControlStub
+from numalign.v1.topology_pb2_grpc import TopologyManagerStub
+from numalign_client.sdk import ProviderServer
 
 LONG = 300.0
 """Seconds that a busy machine may take."""
@@ -93,6 +97,24 @@ async def test_each_pod_is_judged_beside_those_before_it_and_nothing_is_kept(
     after = await stub.ListAdmissions(ad.ListAdmissionsRequest())
     assert after.admissions == before.admissions
     assert directories(tmp_path) == []
+
+
+async def test_a_provider_that_has_registered_is_named(
+    node: Node, simulations: Simulations, tmp_path: Path
+) -> None:
+    (tmp_path / "run").mkdir(exist_ok=True)
+    socket_path = tmp_path / "run" / "d.sock"
+    server = ProviderServer(Dongles(), socket_path)
+    server.start()
+    try:
+        topology = TopologyManagerStub(node.channel(Service.TOPOLOGY))
+        await topology.RegisterHintProvider(
+            tm.RegisterHintProviderRequest(name="dongles", endpoint=f"unix://{socket_path}")
+        )
+        first, _ = await all_of(simulations, pods=[pod("x")])
+    finally:
+        await asyncio.to_thread(server.stop)
+    assert "hint provider dongles is not asked" in first.node.notes
 
 
 async def test_the_call_goes_through_the_admission_service(node: Node) -> None:
@@ -356,6 +378,7 @@ async def test_the_process_ends_when_the_service_is_gone(node: Node, tmp_path: P
         policy="",
         scope="",
         inventory=None,
+        registered=(),
         admissions=(),
         revision=1,
         node=b"",
@@ -387,6 +410,7 @@ def test_an_order_is_read_as_it_was_written() -> None:
         policy="none",
         scope="pod",
         inventory=[{"resource": GPU, "devices": []}],
+        registered=["licences"],
         admissions=[(b"\0record", b"\xffpod")],
         revision=7,
         node=b"node",

@@ -88,6 +88,16 @@ def test_a_configuration_that_is_none_is_named(configuration: dict[str, Any], sa
         copy_of(configuration, (), None)
 
 
+def test_a_provider_that_is_configured_and_asked_is_named_once() -> None:
+    configuration = {"numalign": {"providers": [{"name": "a", "endpoint": "/a.sock"}]}}
+    copy = copy_of(configuration, (), None, registered=["a", "b"])
+    assert copy.notes == (
+        "hint provider a is not asked",
+        "hint provider b is not asked",
+        ALONE,
+    )
+
+
 def test_devices_of_plugins_become_a_list() -> None:
     configuration = {"numalign": {"devicePlugins": {"mode": "host"}}}
     copy = copy_of(configuration, (), inventory_of(devices()))

@@ -205,6 +205,7 @@ def _copy(
         [(admitted.record, admitted.pod) for admitted in node.admissions],
         inventory,
         node_object,
+        [provider.name for provider in node.providers if not provider.built_in],
     )
 
 
