@@ -29,7 +29,6 @@ NOT_YET = "DEV-47"
 pytestmark = pytest.mark.processes
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("name", "recorded"),
     [pytest.param("devices", 82, id="devices"), pytest.param("restart", 53, id="restarts")],
@@ -52,7 +51,6 @@ def test_devices_of_real_plugins(name: str, recorded: int) -> None:
     assert int(counted[1]) + int(counted[2]) == recorded
 
 
-@pytest.mark.timeout(120)
 def test_a_safe_node_differs_over_real_plugins_for_named_causes() -> None:
     """Every scenario in which a cause has to do with plugins, and one without any cause."""
     rows = rows_of(read_document(DIFFERENCES)) + rows_of(read_document(PLUGIN_DIFFERENCES))

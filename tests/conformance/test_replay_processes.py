@@ -41,7 +41,6 @@ def test_sample_has_every_topic_step_plugin_timing_and_start_error() -> None:
 
 
 @pytest.mark.processes
-@pytest.mark.timeout(400)
 def test_processes_decide_as_recorded() -> None:
     recordings = scenarios_named(set(NAMES))
 

@@ -122,7 +122,6 @@ async def test_uc_22_no_reserved_cpu_on_a_hybrid_machine(directory: Path) -> Non
     assert not {0, 1} & set(given)
 
 
-@pytest.mark.timeout(60)
 async def test_uc_29_odd_numbers_of_free_cpus_always_get_an_answer(directory: Path) -> None:
     nodes = [numa_node(0, [[0, 8], [1, 9], [2, 10], [3, 11]])]
     nodes.append(numa_node(1, [[4, 12], [5, 13], [6, 14], [7, 15]]))

@@ -18,7 +18,7 @@ from tests.docs.pages import PAGES, ROOT, Command, File, name_of, steps_of
 from tests.docs.scene import Done, Scene
 from tests.docs.scenes import SETTINGS, Setting
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.processes
 
 _SECONDS = 60
 

@@ -126,12 +126,12 @@ class Plugin(dp_grpc.DevicePluginServicer, pr_grpc.RegistrationServicer):
     def answer(self, kubelet: Any, endpoint: str) -> str | None:
         """Register, or wait to be found: the error that this is answered with, if any."""
         if self._manner.found:
-            return self._notified.get(timeout=20)
+            return self._notified.get(timeout=60)
         request = dp.RegisterRequest(
             version=self._manner.version, endpoint=endpoint, resource_name=self._resource
         )
         try:
-            kubelet.Register(request, timeout=20, wait_for_ready=True)
+            kubelet.Register(request, timeout=60, wait_for_ready=True)
         except grpc.RpcError as error:
             return f"{error.code().name}: {error.details()}"
         return None

@@ -27,7 +27,7 @@ from numalign.v1 import hint_provider_pb2_grpc as hp_grpc
 from numalign.v1 import topology_pb2 as tm
 from numalign.v1 import topology_pb2_grpc as tm_grpc
 
-CALL_SECONDS = 10.0
+CALL_SECONDS = 60.0
 POD_RESOURCES = "pod-resources"
 
 

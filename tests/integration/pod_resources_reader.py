@@ -47,12 +47,12 @@ class Reader:
     def call(self, method: str, **fields: Any) -> Any:
         """Call a method of v1 with these request fields. Raises grpc.RpcError."""
         request = self._messages[method](**fields)
-        return self._calls[method](request, timeout=10, wait_for_ready=True)
+        return self._calls[method](request, timeout=60, wait_for_ready=True)
 
     def alpha_list(self) -> bytes:
         """The answer of v1alpha1 List as it came."""
         call: Any = self._channel.unary_unary("/v1alpha1.PodResourcesLister/List")
-        answer: bytes = call(b"", timeout=10, wait_for_ready=True)
+        answer: bytes = call(b"", timeout=60, wait_for_ready=True)
         return answer
 
     def close(self) -> None:

@@ -29,7 +29,7 @@ from numalign.v1 import types_pb2 as pb
 from numalign.v1.admission_pb2_grpc import AdmissionStub
 from numalign.v1.hint_provider_pb2_grpc import HintProviderStub
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.processes
 
 PLUGINS = Path(__file__).with_name("bad_plugins.py")
 ERROR = "rpc error: code = Unknown desc = out of order"

@@ -18,7 +18,7 @@ from numalign.model.cpu_set import CpuSet
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.processes
 
 GPUS = [device(GPU, f"g{i}", i // 2) for i in range(4)]
 CPUS = {0: CpuSet.parse("0-3,8-11"), 1: CpuSet.parse("4-7,12-15")}

@@ -62,7 +62,6 @@ def kills_in_recovery(choose: random.Random) -> list[Kill]:
 
 
 @pytest.mark.processes
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("kills", "least", "together"),
     [

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,17 +13,23 @@ import pytest
 pytestmark = pytest.mark.processes
 
 
+def worked() -> float:
+    """The seconds that processes which this one has waited for have worked, all together."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def test_demo(tmp_path: Path) -> None:
-    started = time.monotonic()
+    before = worked()
     done = subprocess.run(
         [sys.executable, "-m", "numalign.cli", "demo"],
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=300,
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )
-    seconds = time.monotonic() - started
+    seconds = worked() - before
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""
@@ -33,4 +39,4 @@ def test_demo(tmp_path: Path) -> None:
     for hop in ("Admission/Admit", "TopologyManager/Admit", "HintProvider/Allocate"):
         assert hop in done.stdout
     assert list(tmp_path.iterdir()) == []
-    assert seconds < 60
+    assert seconds < 30

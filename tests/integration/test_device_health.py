@@ -21,7 +21,7 @@ from numalign_client.results import AssignmentEvent
 GPU = "example.com/gpu"
 HELD = ("p", "c0", GPU)
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.processes
 
 
 @pytest.fixture(name="world")

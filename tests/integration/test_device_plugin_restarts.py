@@ -90,7 +90,6 @@ ORDERS = tuple(
 """Every order of ending and starting both, each started after it was ended."""
 
 
-@pytest.mark.timeout(240)
 async def test_nothing_is_lost_or_given_twice(world: Place) -> None:
     async with deployed(world) as (deployment, agent):
         for number, order in enumerate(ORDERS):

@@ -76,7 +76,6 @@ async def released(agent: ClaimingAgent, pod_uid: str) -> None:
     await until(done, f"{pod_uid} is released")
 
 
-@pytest.mark.timeout(240)
 async def test_nothing_is_prepared_twice_or_left_behind(world: Place) -> None:
     deployment = Deployment(world)
     expected: Counter[str] = Counter()
@@ -117,7 +116,6 @@ async def test_nothing_is_prepared_twice_or_left_behind(world: Place) -> None:
         assert list((await agent.kept()).claims) == []
 
 
-@pytest.mark.timeout(240)
 async def test_a_node_goes_on_where_it_was(world: Place) -> None:
     pod, made = claiming_pod("a", "c1"), world.claim("c1", "u1", "a", device="card-0")
     node = world.service(None)
@@ -146,7 +144,6 @@ async def test_a_node_goes_on_where_it_was(world: Place) -> None:
     assert world.done() == Counter({"prepared u1": 1, "unprepared u1": 1})
 
 
-@pytest.mark.timeout(240)
 async def test_a_lost_state_of_claims_comes_back_from_the_record(world: Place) -> None:
     pods = {uid: claiming_pod(uid, "c1") for uid in ("a", "b")}
     made = world.claim("c1", "u1", "a", "b", device="card-0")
@@ -170,7 +167,6 @@ async def test_a_lost_state_of_claims_comes_back_from_the_record(world: Place) -
     assert world.done() == Counter({"prepared u1": 1, "unprepared u1": 1})
 
 
-@pytest.mark.timeout(120)
 async def test_an_agent_can_tell_which_drivers_are_gone(world: Place) -> None:
     question = DriverQuestion(world.path("run") / "dra.sock")
 

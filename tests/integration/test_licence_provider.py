@@ -98,7 +98,7 @@ def test_a_licence_pulls_the_cpus_to_its_node(node: Path, tmp_path: Path) -> Non
         eventually(lambda: numalign.list_admissions(timeout=60))
         with serve() as server:
             assert server.registrar is not None
-            assert server.registrar.wait(30)
+            assert server.registrar.wait(60)
             first = numalign.admit(pod("one", 2, 2), timeout=60)
             second = numalign.admit(pod("two", 2, 2), timeout=60)
             third = numalign.admit(pod("three", 1, 2), explain="summary", timeout=60)

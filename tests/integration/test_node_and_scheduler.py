@@ -28,7 +28,7 @@ from tests.integration.topology_match import attributes_of, fits, is_in_step
 from numalign.kube.pod_json import pod_from_json
 from numalign.v1 import types_pb2 as pb
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.processes
 
 NAME = "node-1"
 TAINT = {"key": "numalign.io/not-ready", "effect": "NoSchedule"}

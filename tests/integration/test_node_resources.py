@@ -9,7 +9,6 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from grpc import aio
 from tests.integration.served_node import GPU, container, document, pod
@@ -22,8 +21,6 @@ from numalign.v1 import node_resources_pb2 as nr
 from numalign.v1 import types_pb2 as pb
 from numalign.v1.admission_pb2_grpc import AdmissionStub
 from numalign_client import AsyncAdmissionClient
-
-pytestmark = pytest.mark.timeout(60)
 
 
 @asynccontextmanager

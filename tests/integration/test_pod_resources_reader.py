@@ -16,7 +16,7 @@ from tests.integration.served_node import FPGA, GPU, ServedNode, container, pod
 
 from numalign.model.cpu_set import CpuSet
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.processes
 
 GIB = 1 << 30
 

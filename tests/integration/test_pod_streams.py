@@ -147,7 +147,7 @@ async def test_who_waits_for_a_turn_gets_it_before_the_stream_ends(tmp_path: Pat
         streaming = asyncio.ensure_future(
             stream(node.admission, [small(f"s{n}") for n in range(3 * LARGEST)])
         )
-        single = await node.admission.Admit(ad.AdmitRequest(pod=small("single")), timeout=30)
+        single = await node.admission.Admit(ad.AdmitRequest(pod=small("single")), timeout=60)
         answers = await streaming
 
         assert single.verdict == ADMITTED

@@ -42,7 +42,7 @@ async def test_a_caller_that_does_not_read_is_waited_for_and_nobody_waits_for_it
     answers = aiter(call)
     first = await anext(answers)
     other = await world.admission.Admit(
-        ad.AdmitRequest(pod=small("beside"), owner="slow"), timeout=30
+        ad.AdmitRequest(pod=small("beside"), owner="slow"), timeout=60
     )
     rest = [answer async for answer in answers]
 

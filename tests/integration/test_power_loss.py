@@ -18,7 +18,6 @@ ROUNDS = 2
 
 
 @pytest.mark.processes
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "behind",
     [

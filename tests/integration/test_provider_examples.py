@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "writing-a-hint-provider.md"
 LICENCE, WAY = "example.com/licence", "example.com/cache-way"
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.processes
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_both_examples_serve_beside_numalign(directory: Path) -> None:
     finally:
         for process in reversed(processes):
             process.send_signal(signal.SIGTERM)
-        codes = [process.wait(20) for process in processes]
+        codes = [process.wait(60) for process in processes]
 
     assert "licences" in text
     assert "cache-ways" in text

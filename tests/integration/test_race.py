@@ -94,12 +94,12 @@ async def call(node: OneNode, act: Act, history: History) -> None:
     stub = node.admission
     match act.kind:
         case "admit" | "dry-run":
-            answer = await stub.Admit(request_of(act), timeout=20)
+            answer = await stub.Admit(request_of(act), timeout=60)
             if answer.verdict == pb.VERDICT_ADMITTED and not answer.dry_run:
                 history.admitted.append(answer)
                 history.uids.append(act.uid)
         case "release":
-            await stub.Release(ad.ReleaseRequest(pod_uid=act.uid), timeout=20)
+            await stub.Release(ad.ReleaseRequest(pod_uid=act.uid), timeout=60)
         case "start":
             history.starting.append(act.uid)
             await start(node, act.uid)
@@ -115,12 +115,12 @@ async def call(node: OneNode, act: Act, history: History) -> None:
                 as_of_revision=behind if same_record(behind, revision) else 0,
                 sources_ready=act.ready,
             )
-            history.reconciled.append((request, await stub.Reconcile(request, timeout=20)))
+            history.reconciled.append((request, await stub.Reconcile(request, timeout=60)))
 
 
 async def start(node: OneNode, uid: str) -> None:
     request = ad.AddContainerRequest(pod_uid=uid, container_name="c", container_id=f"id-{uid}")
-    await node.admission.AddContainer(request, timeout=20)
+    await node.admission.AddContainer(request, timeout=60)
 
 
 async def play(node: OneNode, act: Act, history: History) -> None:
@@ -148,7 +148,7 @@ async def quiet(node: OneNode, history: History) -> None:
     for _ in range(200):
         try:
             await node.admission.Admit(
-                ad.AdmitRequest(pod=pod("probe", gpus=0), dry_run=True), timeout=20
+                ad.AdmitRequest(pod=pod("probe", gpus=0), dry_run=True), timeout=60
             )
             break
         except aio.AioRpcError as error:

@@ -27,7 +27,7 @@ from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import types_pb2 as pb
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.processes
 
 
 class ResizingWorld(World):
@@ -40,11 +40,11 @@ class ResizingWorld(World):
         (self.directory / "config.yaml").write_text(yaml.safe_dump(settings))
 
     async def admit(self, request: ad.AdmitRequest) -> ad.AdmitResponse:
-        return await self.admission.Admit(request, timeout=10, wait_for_ready=True)
+        return await self.admission.Admit(request, timeout=60, wait_for_ready=True)
 
     async def set_node(self) -> None:
         request = ad.SetNodeRequest(node=node_object(cpu="8"))
-        await self.admission.SetNode(request, timeout=10, wait_for_ready=True)
+        await self.admission.SetNode(request, timeout=60, wait_for_ready=True)
 
     async def restarted(self, process: str) -> None:
         """Kill a process and start it again."""
@@ -56,7 +56,7 @@ class ResizingWorld(World):
         """Resize a pod and have a process die meanwhile; whether the call was answered."""
         self.kill_when(kill.process, kill.place, kill.count)
         try:
-            await self.admission.Admit(request, timeout=10)
+            await self.admission.Admit(request, timeout=60)
         except aio.AioRpcError:
             answered = False
         else:
@@ -67,13 +67,13 @@ class ResizingWorld(World):
         return answered
 
     async def records(self) -> dict[str, pb.AdmissionRecord]:
-        listing = await self.admission.ListAdmissions(ad.ListAdmissionsRequest(), timeout=10)
+        listing = await self.admission.ListAdmissions(ad.ListAdmissionsRequest(), timeout=60)
         return {record.pod_uid: record for record in listing.admissions}
 
     async def faults(self) -> list[str]:
         """What record and books say against each other."""
-        listing = await self.admission.ListAdmissions(ad.ListAdmissionsRequest(), timeout=10)
-        states = [await p.GetState(hp.GetStateRequest(), timeout=10) for p in self._providers]
+        listing = await self.admission.ListAdmissions(ad.ListAdmissionsRequest(), timeout=60)
+        states = [await p.GetState(hp.GetStateRequest(), timeout=60) for p in self._providers]
         return faults_of(listing, states)
 
 
@@ -110,7 +110,7 @@ async def test_a_pod_grows_waits_and_grows_again() -> None:
         after = await node.records()
         presented = await node.admit(addition(burstable("a", "5")))
         still_later = await node.admit(resize(burstable("a", "5")))
-        await node.admission.Release(ad.ReleaseRequest(pod_uid="b"), timeout=10)
+        await node.admission.Release(ad.ReleaseRequest(pod_uid="b"), timeout=60)
         granted = await node.admit(resize(burstable("a", "5")))
         last = await node.records()
         faults = await node.faults()
@@ -181,5 +181,5 @@ async def test_a_kill_leaves_the_old_or_the_new(kills: tuple[Kill, ...], togethe
             again = await node.admit(wanted)
             assert (again.verdict, again.already_admitted) == (pb.VERDICT_ADMITTED, new), kill
             assert (await node.records())["a"].allocations[0].cpus, kill
-            await node.admission.Release(ad.ReleaseRequest(pod_uid="a"), timeout=10)
+            await node.admission.Release(ad.ReleaseRequest(pod_uid="a"), timeout=60)
         assert outcomes == {False, True}

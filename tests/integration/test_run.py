@@ -153,7 +153,7 @@ def test_without_services_it_says_so_at_once(tmp_path: Path) -> None:
         [NUMALIGN, "run", "--socket", tmp_path / "none.sock", "--", "true"],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
         check=False,
     )
     assert done.returncode == 125

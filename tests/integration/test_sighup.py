@@ -64,7 +64,6 @@ def change(directory: Path, **kubelet: object) -> None:
 
 
 @pytest.mark.processes
-@pytest.mark.timeout(120)
 async def test_sighup() -> None:
     with tempfile.TemporaryDirectory(prefix="na-") as name:
         directory = Path(name)

@@ -31,8 +31,6 @@ from numalign.v1.topology_pb2_grpc import TopologyManagerStub
 from numalign_agent.node.settings import Counted
 from numalign_agent.node.topology.objects import Policy, content
 
-pytestmark = pytest.mark.timeout(120)
-
 STEPS = 60
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "sysfs"
 SHAPES = (

@@ -140,7 +140,7 @@ def socket(full: Environment) -> Iterator[Path]:
         )
         yield directory / "run" / "admission.sock"
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
 
 
 def test_the_client_works_with_grpcio_and_protobuf_alone(bare: Environment, socket: Path) -> None:

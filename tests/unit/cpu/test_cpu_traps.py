@@ -293,7 +293,7 @@ def test_20_whole_cores_are_not_kept_across_the_two_runs() -> None:
     assert held(state, "p") == {"a": "1-4,8-11"}
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("reserved", ["0,6", "0,24"])
 def test_21_distribution_ends(reserved: str) -> None:
     where = machine({n: smt(range(6 * n, 6 * n + 6), 24, socket=n // 2) for n in range(4)})

@@ -92,7 +92,7 @@ def test_uc_23_an_offline_cpu_does_not_shift_the_others() -> None:
     assert 25 in cpus_of(refusing, 20)
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("nodes", [2, 3, 4])
 def test_uc_29_every_even_request_is_answered(nodes: int) -> None:
     where: Machine = machine(

@@ -291,7 +291,7 @@ async def test_a_revision_from_before_the_loss_is_refused(tmp_path: Path) -> Non
     async with split_node(where) as node:
         await admit(node, "b", "c", "d")
         watch = node.admission.WatchAssignments(
-            ad.WatchAssignmentsRequest(from_revision=before.revision), timeout=5
+            ad.WatchAssignmentsRequest(from_revision=before.revision), timeout=60
         )
         with pytest.raises(aio.AioRpcError) as watched:
             await anext(aiter(watch))

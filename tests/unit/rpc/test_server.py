@@ -288,7 +288,7 @@ async def _answer(stub: EchoStub) -> bytes:
     """The answer to a call, tried anew where it went out on the connection that was ending."""
     while True:
         try:
-            answer: bytes = await stub.Unary(b"x", wait_for_ready=True, timeout=10)
+            answer: bytes = await stub.Unary(b"x", wait_for_ready=True, timeout=60)
         except aio.AioRpcError as error:
             if error.code() is not StatusCode.UNAVAILABLE:
                 raise

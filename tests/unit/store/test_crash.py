@@ -52,7 +52,7 @@ def test_kill_at_random_points(tmp_path: Path, layout: str) -> None:
         killer = threading.Timer(choose.uniform(0.0, 0.15), child.send_signal, [signal.SIGKILL])
         killer.start()
         lines = child.stdout.read().splitlines()
-        child.wait(timeout=30)
+        child.wait(timeout=60)
         killer.join()
         child.stdout.close()
         assert child.returncode == -signal.SIGKILL

@@ -213,7 +213,7 @@ def test_a_command_waits_takes_its_place_and_ends(cpus: str, argv: list[str], pr
         capture_output=True,
         text=True,
         check=True,
-        timeout=30,
+        timeout=60,
         env=os.environ,
     )
     assert (done.stdout, done.stderr) == (printed, "")

@@ -43,7 +43,7 @@ def test_it_is_drawn_again_until_it_is_interrupted(node: ServedNode) -> None:
                     os.read(ours, 65536)
                 except OSError:  # its end is closed
                     break
-            _, complaints = top.communicate(timeout=30)
+            _, complaints = top.communicate(timeout=60)
         finally:
             top.kill()
             os.close(ours)
