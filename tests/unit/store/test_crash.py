@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import itertools
 import random
 import signal
 import subprocess
@@ -41,7 +42,10 @@ async def recovered(directory: Path, shared: bool) -> tuple[set[str], dict[str, 
 def test_kill_at_random_points(tmp_path: Path, layout: str) -> None:
     choose = random.Random(layout)
     acknowledged: set[str] = set()
-    for round_ in range(KILLS):
+    # A busy machine may get to no admission before a kill: then there are more kills.
+    for round_ in itertools.count():
+        if round_ >= KILLS and len(acknowledged) > KILLS:
+            break
         child = subprocess.Popen(
             [sys.executable, str(CHILD), str(tmp_path), layout, str(round_)],
             stdout=subprocess.PIPE,
@@ -65,4 +69,3 @@ def test_kill_at_random_points(tmp_path: Path, layout: str) -> None:
         assert len(admitted - acknowledged) <= 1
         assert held == {"cpu": admitted, "memory": admitted}
         acknowledged = admitted
-    assert len(acknowledged) > KILLS
