@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import socket
 import subprocess
 import time
@@ -22,6 +23,8 @@ T = TypeVar("T")
 
 _SUITE = "bookworm"  # later ones have promtool in another package
 _SECONDS = 90
+_PORTS = range(20_000, 32_000)
+"""Below those that a kernel chooses from."""
 
 
 def program(name: str) -> Path:
@@ -30,11 +33,15 @@ def program(name: str) -> Path:
 
 
 def free_port() -> int:
-    """A TCP port that nobody listens on just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
+    """A TCP port that nobody listens on, and that no connection of somebody else is given."""
+    for port in random.sample(_PORTS, len(_PORTS)):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
+    raise AssertionError(f"every port of {_PORTS} is taken")
 
 
 class Prometheus:
@@ -47,7 +54,9 @@ class Prometheus:
         """The data of an answer."""
         query = urllib.parse.urlencode(parameters)
         try:
-            with urllib.request.urlopen(f"{self._base}/{path}?{query}", timeout=10) as response:
+            with urllib.request.urlopen(
+                f"{self._base}/{path}?{query}", timeout=_SECONDS
+            ) as response:
                 return json.load(response)["data"]
         except urllib.error.HTTPError as error:
             with error:
@@ -97,7 +106,7 @@ def prometheus(directory: Path, *targets: str, rules: Path | None = None) -> Ite
         yield running
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=_SECONDS)
 
 
 def eventually(what: Callable[[], T]) -> T:
