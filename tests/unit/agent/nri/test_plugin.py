@@ -249,6 +249,7 @@ async def test_a_runtime_that_comes_later_and_goes_and_comes(directory: Path) ->
         for _ in range(2):
             async with fake_runtime(directory / "nri.sock") as runtime:
                 await runtime.plugin()
+                await until(lambda: "nri_connected 1.0" in run.metrics.text(), "it is there")
             await until(lambda: "nri_connected 0.0" in run.metrics.text(), "it is gone")
 
         assert waited == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0]
