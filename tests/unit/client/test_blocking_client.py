@@ -1,6 +1,6 @@
 """The blocking client over a real socket."""
 
-import time
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -233,10 +233,15 @@ def test_a_mapping_that_is_no_pod_is_refused_before_it_is_sent(
 
 
 def test_a_timeout_is_the_deadline(client: AdmissionClient, admission: ScriptedAdmission) -> None:
-    admission.fails = lambda _: time.sleep(0.3)
+    ended = threading.Event()
 
+    def wait(_: grpc.ServicerContext) -> None:
+        ended.wait(60)
+
+    admission.fails = wait
     with pytest.raises(DeadlineExceeded):
         client.release("u1", timeout=0.05)
+    ended.set()
 
 
 def test_nobody_listens(tmp_path: Path) -> None:

@@ -175,13 +175,18 @@ def test_a_request_that_is_too_large_is_not_a_full_queue(call: Call) -> None:
 def test_tries_end_with_the_deadline(call: Call, admission: ScriptedAdmission) -> None:
     _failing(admission, [grpc.StatusCode.UNAVAILABLE] * 10_000)
 
-    with pytest.raises((ServiceUnavailable, DeadlineExceeded)):
-        call("admit", _POD, timeout=0.1)
+    for seconds in (0.1, 1, 10):
+        admission.requests.clear()
+        with pytest.raises((ServiceUnavailable, DeadlineExceeded)):
+            call("admit", _POD, timeout=seconds)
+        # How many fit in depends on the machine.
+        if len(admission.requests) > 2:
+            break
     assert len(admission.requests) > 2
 
 
 def test_nobody_listens(tmp_path: Path) -> None:
-    with Client(tmp_path / "no.sock", timeout=0.2) as client, pytest.raises(ServiceUnavailable):
+    with Client(tmp_path / "no.sock", timeout=2) as client, pytest.raises(ServiceUnavailable):
         client.admit(_POD)
 
 
