@@ -94,7 +94,7 @@ SPEC = container_of(pod("p", container("a", ports=[{"name": "web", "containerPor
     ("command", "answer"), [(["true"], True), (["false"], False), (["no-such-command"], False)]
 )
 async def test_commands(command: list[str], answer: bool) -> None:
-    assert await asking.ask(SPEC, {"exec": {"command": command}}, 5.0) is answer
+    assert await asking.ask(SPEC, {"exec": {"command": command}}, 60.0) is answer
 
 
 async def test_a_command_that_takes_too_long_is_ended() -> None:
@@ -123,12 +123,12 @@ async def test_http(status: str, answer: bool) -> None:
                 "httpHeaders": [{"name": "X-Who", "value": "probe"}],
             }
         }
-        assert await asking.ask(SPEC, probe, 5.0) is answer
-        assert await asking.ask(SPEC, {"tcpSocket": {"port": port}}, 5.0)
+        assert await asking.ask(SPEC, probe, 60.0) is answer
+        assert await asking.ask(SPEC, {"tcpSocket": {"port": port}}, 60.0)
     assert asked[0].startswith("GET /health?x=1 HTTP/1.1\r\n")
     assert "X-Who: probe\r\n" in asked[0]
-    assert not await asking.ask(SPEC, probe, 5.0)
-    assert not await asking.ask(SPEC, {"tcpSocket": {"port": port}}, 5.0)
+    assert not await asking.ask(SPEC, probe, 60.0)
+    assert not await asking.ask(SPEC, {"tcpSocket": {"port": port}}, 60.0)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ class World:
 
 
 async def test_probing_from_start_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prober, "settings_of", lambda _: ProbeSettings(0, 0.01, 5, 1, 2))
+    monkeypatch.setattr(prober, "settings_of", lambda _: ProbeSettings(0, 0.01, 60, 1, 2))
     monkeypatch.setattr(random, "random", lambda: 0.0)
     of = pod(
         "p",
