@@ -42,14 +42,22 @@ def open_journal(
         )
 
     async def explain(pod_uids: Sequence[str]) -> Explanations:
-        request = tm.ExplainAdmissionsRequest(pod_uids=pod_uids)
-        try:
-            answer = await topology.ExplainAdmissions(request, timeout=_EXPLAIN_SECONDS)
-        except AioRpcError as error:
-            # As at the end of all services: what is missing is said where somebody looks for it.
-            _log.info("decisions are noted without explanations", error=error.details() or "")
-            summary = f"Not explained: the Topology Manager did not answer ({error.code().name})."
-            return {uid: pb.Explanation(summary=summary) for uid in pod_uids}
-        return {admission.pod_uid: admission.explanation for admission in answer.admissions}
+        told: dict[str, pb.Explanation] = {}
+        left = list(pod_uids)
+        asked_about = 0
+        while left and len(left) != asked_about:
+            asked_about = len(left)
+            request = tm.ExplainAdmissionsRequest(pod_uids=left)
+            try:
+                answer = await topology.ExplainAdmissions(request, timeout=_EXPLAIN_SECONDS)
+            except AioRpcError as error:
+                # As at the end of all services: what is missing is said where somebody looks.
+                _log.info("decisions are noted without explanations", error=error.details() or "")
+                why = f"Not explained: the Topology Manager did not answer ({error.code().name})."
+                return {uid: pb.Explanation(summary=why) for uid in left} | told
+            # An answer has as many as fit into a message.
+            told |= {one.pod_uid: one.explanation for one in answer.admissions}
+            left = [uid for uid in left if uid not in told]
+        return told
 
     return Journal(segments, explain, metrics.counter("numalign_journal_dropped_total"))

@@ -26,6 +26,9 @@ from numalign.topology.policy import Policy
 from numalign.topology.scope import MergeRecord, ScopeResult
 from numalign.v1 import types_pb2 as pb
 
+MOST_MERGE_BYTES = 1 << 20
+"""How long the merges of one explanation are at most, so that a message has room for all else."""
+
 
 class Way(Protocol):
     """How a decision was reached, not in words yet."""
@@ -104,7 +107,7 @@ class Explainer:
             explained = rejection(result, self._policy, self._scope, obstacle)
         message = explanation_to_message(explained)
         if level >= pb.EXPLAIN_LEVEL_FULL:
-            message.merges.extend(map(merge_to_message, result.merges))
+            add_merges(message, result.merges)
             message.allocate_calls.extend(notes.allocate_calls)
             message.plugin_calls.extend(notes.plugin_calls)
         return message
@@ -137,4 +140,28 @@ class Explainer:
             numa=self._numa,
             pod=pod,
             found=found,
+        )
+
+
+def add_merges(message: pb.Explanation, merges: Sequence[MergeRecord]) -> None:
+    """Add the merges in order: the last one, which decided a refusal, and as many before it as fit.
+
+    Where some are left out the summary says so.
+    """
+    if not merges:
+        return
+    last = merge_to_message(merges[-1])
+    room = MOST_MERGE_BYTES - last.ByteSize()
+    for record in merges[:-1]:
+        merge = merge_to_message(record)
+        room -= merge.ByteSize()
+        if room < 0:
+            break
+        message.merges.append(merge)
+    message.merges.append(last)
+    shown = len(message.merges)
+    if shown < len(merges):
+        message.summary += (
+            f" (Of {len(merges)} merges the first {shown - 1} and the last are shown: all of them "
+            "would be too long for an answer.)"
         )

@@ -45,6 +45,9 @@ T = TypeVar("T")
 
 _log = get_logger("topology")
 
+MOST_EXPLAINED_BYTES = 1 << 20
+"""Explanations asked for afterwards are told until they are so long together."""
+
 TAKEN_OVER = (
     "the record of admitted pods was lost; this pod keeps what the providers hold for it and was "
     "not judged again"
@@ -153,9 +156,18 @@ class TopologyManager:
         return self._hints.get(pod_uid, container)
 
     async def explain(self, pod_uids: Iterable[PodUid]) -> dict[PodUid, pb.Explanation]:
-        """How the last decisions on these pods were reached, as far as that is remembered."""
-        told = {}
-        for pod_uid, way in self._decider.remembered.tell(pod_uids).items():
+        """How the last decisions on these pods were reached, as far as that is remembered.
+
+        Only as many as one message holds; the others can be asked about again.
+        """
+        told: dict[PodUid, pb.Explanation] = {}
+        room = MOST_EXPLAINED_BYTES
+        for pod_uid in pod_uids:
+            if room < 0:
+                break
+            way = self._decider.remembered.tell(pod_uid)
+            if way is None:
+                continue
             elsewhere = ""
             # What would have fitted can be told only while nothing has changed, and not at the
             # cost of who waits.
@@ -164,6 +176,7 @@ class TopologyManager:
                     if self._records.revision == way.revision:
                         elsewhere = await self._elsewhere(way.refused)
             told[pod_uid] = await way.explaining.done(elsewhere)
+            room -= told[pod_uid].ByteSize()
         return told
 
     async def settle(self) -> None:

@@ -7,7 +7,6 @@ is needed for an explanation is put aside as it is, and put into words when it i
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -44,11 +43,6 @@ class Remembered(Generic[Call]):
         if len(self._ways) > MOST:
             self._ways.popitem(last=False)
 
-    def tell(self, pod_uids: Iterable[PodUid]) -> dict[PodUid, Way[Call]]:
-        """The ways of those of these pods that are remembered."""
-        told = {}
-        for pod_uid in pod_uids:
-            way = self._ways.pop(pod_uid, None)
-            if way is not None:
-                told[pod_uid] = way
-        return told
+    def tell(self, pod_uid: PodUid) -> Way[Call] | None:
+        """How a pod was decided on, if that is remembered; from now on it is not."""
+        return self._ways.pop(pod_uid, None)

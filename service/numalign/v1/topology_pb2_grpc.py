@@ -265,7 +265,8 @@ class TopologyManagerServicer:
 
     def ExplainAdmissions(self, request, context):
         """Explains in full how pods were decided on by Admit with `remember`, after the fact. Each is
-        told once, and only the last few are remembered.
+        told once, and only the last few are remembered. An answer has the first of them, as many as a
+        message holds: who asks again for the others is told the next.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -81,7 +81,8 @@ class TopologyManagerStub:
     """Streams what GetNodeResources says now, then again whenever it has changed."""
     ExplainAdmissions: _grpc.UnaryUnaryMultiCallable[_topology_pb2.ExplainAdmissionsRequest, _topology_pb2.ExplainAdmissionsResponse]
     """Explains in full how pods were decided on by Admit with `remember`, after the fact. Each is
-    told once, and only the last few are remembered.
+    told once, and only the last few are remembered. An answer has the first of them, as many as a
+    message holds: who asks again for the others is told the next.
     """
     ListDevices: _grpc.UnaryUnaryMultiCallable[_topology_pb2.ListDevicesRequest, _topology_pb2.ListDevicesResponse]
     """Lists every device that there is, held and unhealthy ones included, as last heard of."""
@@ -139,7 +140,8 @@ class TopologyManagerAsyncStub(TopologyManagerStub):
     """Streams what GetNodeResources says now, then again whenever it has changed."""
     ExplainAdmissions: _aio.UnaryUnaryMultiCallable[_topology_pb2.ExplainAdmissionsRequest, _topology_pb2.ExplainAdmissionsResponse]  # type: ignore[assignment]
     """Explains in full how pods were decided on by Admit with `remember`, after the fact. Each is
-    told once, and only the last few are remembered.
+    told once, and only the last few are remembered. An answer has the first of them, as many as a
+    message holds: who asks again for the others is told the next.
     """
     ListDevices: _aio.UnaryUnaryMultiCallable[_topology_pb2.ListDevicesRequest, _topology_pb2.ListDevicesResponse]  # type: ignore[assignment]
     """Lists every device that there is, held and unhealthy ones included, as last heard of."""
@@ -302,7 +304,8 @@ class TopologyManagerServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_topology_pb2.ExplainAdmissionsResponse, _abc.Awaitable[_topology_pb2.ExplainAdmissionsResponse]]:
         """Explains in full how pods were decided on by Admit with `remember`, after the fact. Each is
-        told once, and only the last few are remembered.
+        told once, and only the last few are remembered. An answer has the first of them, as many as a
+        message holds: who asks again for the others is told the next.
         """
 
     @_abc_1.abstractmethod

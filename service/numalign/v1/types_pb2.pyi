@@ -1158,7 +1158,7 @@ class Explanation(_message.Message):
 
     @_builtins.property
     def merges(self) -> _containers.RepeatedCompositeFieldContainer[Global___MergeRecord]:
-        """FULL: every merge in order."""
+        """FULL: every merge in order; `summary` says how many are left out where they are too long."""
 
     @_builtins.property
     def allocate_calls(self) -> _containers.RepeatedCompositeFieldContainer[Global___AllocateCall]:

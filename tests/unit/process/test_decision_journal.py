@@ -18,6 +18,7 @@ from numalign.process.node import Node
 from numalign.rpc.channel import open_channel
 from numalign.telemetry import own_metrics
 from numalign.telemetry.metrics import Metrics
+from numalign.topology import manager
 from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import admission_pb2_grpc as ad_grpc
 from numalign.v1 import decisions_pb2 as dc
@@ -46,6 +47,19 @@ async def test_a_refusal_nobody_asked_about_is_explained_after_a_restart(tmp_pat
     assert "What would have fitted: cpu of at most" in found.explanation.summary
     assert found.explanation.obstacles[0].resources == ["cpu"]
     assert found.explanation.merges[0].providers
+
+
+async def test_explanations_that_are_too_long_for_one_message_come_in_several(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manager, "MOST_EXPLAINED_BYTES", 1)
+    names = ["a", "b", "c"]
+    async with admission(tmp_path) as stub:
+        for name in names:
+            await stub.Admit(ad.AdmitRequest(pod=pod(name)))
+        found = await stub.ListDecisions(dc.ListDecisionsRequest(with_explanations=True))
+    assert [record.name for record in found.decisions] == names[::-1]
+    assert all(len(record.explanation.merges) == 1 for record in found.decisions)
 
 
 async def test_an_admission_has_hints_and_masks(tmp_path: Path) -> None:

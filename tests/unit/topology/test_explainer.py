@@ -16,10 +16,12 @@ from tests.unit.topology.explain_world import (
     pod,
 )
 
+from numalign.model.hint import NO_HINT, TopologyHint
 from numalign.model.numa_mask import NumaMask
 from numalign.model.pod import Pod
 from numalign.provider.hint_messages import hint_from_message, hints_from_message
-from numalign.topology.explainer import Explainer
+from numalign.topology.explainer import Explainer, add_merges
+from numalign.topology.messages import merge_to_message
 from numalign.topology.ports import ProviderAnswer
 from numalign.topology.scope import MergeRecord, ScopeResult
 from numalign.v1 import types_pb2 as pb
@@ -86,6 +88,36 @@ def test_everything_that_was_asked_is_in_a_full_explanation(which: Pod) -> None:
     assert list(explained.explanation.plugin_calls) == explained.notes.plugin_calls
     assert len(explained.explanation.merges) == 2
     assert explained.explanation.allocate_calls[0].container == "a"
+
+
+@pytest.mark.parametrize(
+    ("room", "kept"),
+    [
+        pytest.param(4, ["c0", "c1", "c2", "c3"], id="all"),
+        pytest.param(2, ["c0", "c3"], id="some"),
+        pytest.param(0, ["c3"], id="the-one-that-decided"),
+    ],
+)
+def test_merges_that_are_too_long_for_an_answer_are_left_out_and_counted(
+    monkeypatch: pytest.MonkeyPatch, room: int, kept: list[str]
+) -> None:
+    answers = (ProviderAnswer("cpu", {"cpu": (TopologyHint(NumaMask(1), True),)}),)
+    merges = [
+        MergeRecord(container=name, answers=answers, best=NO_HINT, admitted=True)
+        for name in ("c0", "c1", "c2", "c3")
+    ]
+    room *= merge_to_message(merges[0]).ByteSize()
+    monkeypatch.setattr("numalign.topology.explainer.MOST_MERGE_BYTES", room)
+    message = pb.Explanation(summary="Admitted.")
+
+    add_merges(message, merges)
+
+    assert [merge.container for merge in message.merges] == kept
+    shown = (
+        f" (Of 4 merges the first {len(kept) - 1} and the last are shown: all of them would be too "
+        "long for an answer.)"
+    )
+    assert message.summary == "Admitted." + (shown if len(kept) < len(merges) else "")
 
 
 def test_a_pod_that_cannot_be_judged_has_the_fault_for_an_obstacle() -> None:
