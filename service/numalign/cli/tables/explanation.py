@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from rich.console import RenderableType
@@ -35,10 +36,17 @@ def explanation_parts(
 
 
 def with_names(text: str, names: Mapping[str, str]) -> str:
-    """The text with pods by name where it has them by uid."""
-    for uid, name in names.items():
-        text = text.replace(uid, name)
-    return text
+    """The text with pods by name where it has them by uid.
+
+    A uid can be any text, such as `a`: it counts only where it stands by itself and no word
+    follows.
+    """
+    if not names:
+        return text
+    uids = "|".join(re.escape(uid) for uid in sorted(names, key=len, reverse=True))
+    return re.sub(
+        rf"(?<![\w./-])(?:{uids})(?=[^\w\s-]| \(|$)", lambda found: names[found.group()], text
+    )
 
 
 def _obstacle(obstacle: pb.Obstacle, names: Mapping[str, str]) -> Iterator[RenderableType]:
