@@ -16,7 +16,8 @@ def make_watched(directory: Path, stage: str) -> None:
     """See that `directory` is there. Raises StartError of `stage`, naming it."""
     try:
         if not directory.is_dir():
-            directory.mkdir(parents=True)
+            # Another service that starts just now may be first, and means the same.
+            directory.mkdir(parents=True, exist_ok=True)
             directory.chmod(_MODE)
     except OSError as error:
         raise StartError(stage, f"plugins registry {directory}: {error}") from error

@@ -39,8 +39,7 @@ def claim(path: Path, settings: SocketSettings) -> None:
         raise ConfigError(f"socket {path}: not an absolute path")
     directory = path.parent
     try:
-        if not directory.is_dir():
-            directory.mkdir(mode=_DIRECTORY_MODE, parents=True)
+        if not directory.is_dir() and _made(directory):
             directory.chmod(_DIRECTORY_MODE)
             give(directory, settings)
         if directory.stat().st_mode & (stat.S_IWOTH | stat.S_ISVTX) == stat.S_IWOTH:
@@ -89,6 +88,17 @@ def created_with(mode: int) -> Iterator[None]:
         yield
     finally:
         os.umask(before)
+
+
+def _made(directory: Path) -> bool:
+    """Make the directory; False where another service that starts just now was first."""
+    try:
+        directory.mkdir(mode=_DIRECTORY_MODE, parents=True)
+    except FileExistsError:
+        if not directory.is_dir():
+            raise
+        return False
+    return True
 
 
 def _allowed(settings: SocketSettings) -> tuple[tuple[int, ...], tuple[int, ...]]:

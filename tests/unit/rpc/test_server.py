@@ -53,6 +53,22 @@ async def check(stub: Any, service: str = "") -> int:
     return int(response.status)
 
 
+async def test_services_that_start_at_once_share_the_directory(
+    run_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = Path.mkdir
+
+    def overtaken(path: Path, **how: Any) -> None:
+        make(path, **how)
+        make(path, **how)
+
+    monkeypatch.setattr(Path, "mkdir", overtaken)
+    server = server_at(run_directory / "numalign" / "cpu.sock")
+    await server.start()
+    assert server.path.exists()
+    await server.stop(0)
+
+
 async def test_the_directory_and_the_socket_are_as_configured(run_directory: Path) -> None:
     path = run_directory / "numalign" / "cpu.sock"
     server = server_at(path, SocketSettings(mode=0o600))
