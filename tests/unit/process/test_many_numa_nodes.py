@@ -152,7 +152,7 @@ async def test_uc_30(
     assert [list(block.numa_nodes) for block in allocation.memory] == [[0]]
     assert list(allocation.devices[0].ids) in (["gpu0"], ["gpu1"])
     assert list(answer.warnings) == []
-    assert seconds < 0.5
+    assert seconds < 2
 
 
 @pytest.mark.parametrize("options", [{}, {"prefer_closest_numa_nodes": "true"}])
