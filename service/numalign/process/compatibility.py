@@ -1,90 +1,121 @@
 """What `compatibility` means for every part: the one place where the mode is looked at.
 
-Each part is handed its strategies; none asks for the mode (docs/architecture.md).
+Each part is handed its strategies; none asks for the mode (docs/architecture.md). The strategies
+of a part are imported when they are asked for, since a service needs its own alone, and those of
+others would bring their engines into its memory.
 """
+
+# ruff: noqa: PLC0415 - as said above
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from numalign.admission.admit_chain import ChainStrategies
-from numalign.admission.chain.walk import allocate_in_place, allocate_last
 from numalign.config.settings import Compatibility
-from numalign.cpu import strategies as cpu
-from numalign.cpu.engine import CpuEngine
-from numalign.cpu.gauges import CpuGauges, DriftingGauges, ExactGauges
-from numalign.cpu.strategies import CpuStrategies
-from numalign.device.health import known_at_present
-from numalign.device.plugin_host import strategies as plugin_host
-from numalign.device.plugin_host.strategies import HostStrategies
-from numalign.device.strategies import DeviceStrategies
-from numalign.memory import engine as memory
-from numalign.memory.engine import MemoryStrategies
-from numalign.provider.cleanup import Cleanup, EagerCleanup, LazyCleanup
-from numalign.provider.engine import Engine
-from numalign.store.damage import OnDamage, refuse_damage, set_damage_aside
-from numalign.telemetry.metrics import Metrics
-from numalign.topology import strategies as topology
-from numalign.topology.options import NodeLimit, kubelet_node_limit, safe_node_limit
-from numalign.topology.strategies import TopologyStrategies
+
+if TYPE_CHECKING:
+    from numalign.admission.admit_chain import ChainStrategies
+    from numalign.cpu.engine import CpuEngine
+    from numalign.cpu.gauges import CpuGauges
+    from numalign.cpu.strategies import CpuStrategies
+    from numalign.device.plugin_host.strategies import HostStrategies
+    from numalign.device.strategies import DeviceStrategies
+    from numalign.memory.engine import MemoryStrategies
+    from numalign.provider.cleanup import Cleanup
+    from numalign.provider.engine import Engine
+    from numalign.store.damage import OnDamage
+    from numalign.telemetry.metrics import Metrics
+    from numalign.topology.options import NodeLimit
+    from numalign.topology.strategies import TopologyStrategies
 
 S = TypeVar("S")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Strategies:
-    """The strategies of every part.
+    """The strategies of every part, in the kubelet's way or in numalign's own."""
 
-    `lazy_cleanup` chooses when ended pods are freed, `on_damage` what becomes of a damaged
-    state file, `cpu_gauges` how the CPU gauges move.
-    """
+    kubelet: bool
 
-    topology: TopologyStrategies
-    node_limit: NodeLimit
-    cpu: CpuStrategies
-    memory: MemoryStrategies
-    device: DeviceStrategies
-    plugin_host: HostStrategies
-    lazy_cleanup: bool
-    on_damage: OnDamage
-    cpu_gauges: Callable[[CpuEngine, Metrics], CpuGauges]
-    chain: ChainStrategies
+    @property
+    def topology(self) -> TopologyStrategies:
+        """Those of the Topology Manager."""
+        from numalign.topology import strategies
+
+        return strategies.KUBELET if self.kubelet else strategies.SAFE
+
+    @property
+    def node_limit(self) -> NodeLimit:
+        """How many NUMA nodes are too many."""
+        from numalign.topology.options import kubelet_node_limit, safe_node_limit
+
+        return kubelet_node_limit if self.kubelet else safe_node_limit
+
+    @property
+    def cpu(self) -> CpuStrategies:
+        """Those of the CPU engine."""
+        from numalign.cpu import strategies
+
+        return strategies.KUBELET if self.kubelet else strategies.SAFE
+
+    @property
+    def memory(self) -> MemoryStrategies:
+        """Those of the memory engine."""
+        from numalign.memory import engine
+
+        return engine.KUBELET if self.kubelet else engine.SAFE
+
+    @property
+    def device(self) -> DeviceStrategies:
+        """Those of the device engine."""
+        from numalign.device.health import known_at_present
+        from numalign.device.strategies import DeviceStrategies
+
+        if self.kubelet:
+            return DeviceStrategies(allocate_in_place=True, store_lazily=True)
+        return DeviceStrategies(
+            allocate_in_place=False, ready_after_allocation=True, health_of=known_at_present
+        )
+
+    @property
+    def plugin_host(self) -> HostStrategies:
+        """Those of the host of device plugins."""
+        from numalign.device.plugin_host import strategies
+
+        return strategies.KUBELET if self.kubelet else strategies.SAFE
+
+    @property
+    def on_damage(self) -> OnDamage:
+        """What becomes of a damaged state file."""
+        from numalign.store.damage import refuse_damage, set_damage_aside
+
+        return refuse_damage if self.kubelet else set_damage_aside
+
+    @property
+    def cpu_gauges(self) -> Callable[[CpuEngine, Metrics], CpuGauges]:
+        """How the CPU gauges move."""
+        from numalign.cpu.gauges import DriftingGauges, ExactGauges
+
+        return DriftingGauges if self.kubelet else ExactGauges
+
+    @property
+    def chain(self) -> ChainStrategies:
+        """Those of the chain of admit handlers."""
+        from numalign.admission.admit_chain import ChainStrategies
+        from numalign.admission.chain.walk import allocate_in_place, allocate_last
+
+        walk = allocate_in_place if self.kubelet else allocate_last
+        return ChainStrategies(walk=walk, judge_again=self.kubelet)
 
     def cleanup(self, engine: Engine[S]) -> Cleanup[S]:
-        """A clean-up for one provider."""
-        return LazyCleanup() if self.lazy_cleanup else EagerCleanup(engine)
+        """A clean-up for one provider: it chooses when ended pods are freed."""
+        from numalign.provider.cleanup import EagerCleanup, LazyCleanup
 
-
-_SAFE = Strategies(
-    topology=topology.SAFE,
-    node_limit=safe_node_limit,
-    cpu=cpu.SAFE,
-    memory=memory.SAFE,
-    device=DeviceStrategies(
-        allocate_in_place=False, ready_after_allocation=True, health_of=known_at_present
-    ),
-    plugin_host=plugin_host.SAFE,
-    lazy_cleanup=False,
-    on_damage=set_damage_aside,
-    cpu_gauges=ExactGauges,
-    chain=ChainStrategies(walk=allocate_last, judge_again=False),
-)
-_KUBELET = Strategies(
-    topology=topology.KUBELET,
-    node_limit=kubelet_node_limit,
-    cpu=cpu.KUBELET,
-    memory=memory.KUBELET,
-    device=DeviceStrategies(allocate_in_place=True, store_lazily=True),
-    plugin_host=plugin_host.KUBELET,
-    lazy_cleanup=True,
-    on_damage=refuse_damage,
-    cpu_gauges=DriftingGauges,
-    chain=ChainStrategies(walk=allocate_in_place, judge_again=True),
-)
+        return LazyCleanup() if self.kubelet else EagerCleanup(engine)
 
 
 def strategies_of(compatibility: Compatibility) -> Strategies:
     """The strategies of a mode."""
-    return _KUBELET if compatibility is Compatibility.KUBELET else _SAFE
+    return Strategies(kubelet=compatibility is Compatibility.KUBELET)
