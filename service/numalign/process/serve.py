@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from numalign.config.loader import load_settings
 from numalign.config.settings import Address, Service, Settings
 from numalign.errors import NumalignError
+from numalign.process import event_loop
 from numalign.process.companions import Companions
 from numalign.process.control import ControlServicer
 from numalign.process.garbage import spare_collections
@@ -52,7 +52,7 @@ def serve(
         settings = read()
         configure_logs(settings.log.format.value, settings.log.level.value)
         start_tracing(f"numalign-{'all' if service is None else service.value}", os.environ)
-        asyncio.run(_run(service, settings, read))
+        event_loop.run(_run(service, settings, read))
     except NumalignError as error:
         for line in refusal_lines(error):
             print(line, file=sys.stderr)  # noqa: T201 - the command's answer
