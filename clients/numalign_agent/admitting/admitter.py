@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from numalign.telemetry.logs import get_logger, log_fields
@@ -195,10 +196,11 @@ class Admitter:
             asked.append((entry, pod))
         if len(asked) < 2:
             return 0
+        leaving = self._leaving()
         answers = await self._calls.admit_together([pod for _, pod in asked])
         for (entry, pod), answer in zip(asked, answers, strict=False):
             with log_fields(pod_uid=entry.uid):
-                await self._carry_out(entry, pod, answer)
+                await self._carry_out(entry, pod, answer, leaving)
         return len(answers)
 
     async def _decide(self, entry: Waiting) -> None:
@@ -213,6 +215,7 @@ class Admitter:
             return
         pause = Pause()
         while True:
+            leaving = self._leaving()
             try:
                 answer = await self._calls.admit(pod, preempted=entry.preempted)
             except AdmissionError as error:
@@ -226,7 +229,7 @@ class Admitter:
             entry = await self._make_room(entry, answer)
             if not self._still_waits(entry):
                 return
-        await self._carry_out(entry, pod, answer)
+        await self._carry_out(entry, pod, answer, leaving)
 
     async def _make_room(self, entry: Waiting, answer: ad.AdmitResponse) -> Waiting:
         """End the victims; the entry that has them, which is to be asked about again."""
@@ -238,13 +241,20 @@ class Admitter:
             self._waiting = self._waiting.changed(changed)
         return changed
 
-    async def _carry_out(self, entry: Waiting, asked: AgentPod, answer: ad.AdmitResponse) -> None:
+    async def _carry_out(
+        self,
+        entry: Waiting,
+        asked: AgentPod,
+        answer: ad.AdmitResponse,
+        leaving: AbstractSet[str] = frozenset(),
+    ) -> None:
+        """Have a decision take effect; `leaving` were so when it was asked for."""
         word = _WORDS[answer.verdict]
         self._metrics.counter(ADMISSIONS).labels(word).inc()
         if answer.verdict == pb.VERDICT_DEFERRED:
             self._put_off(entry, asked, answer)
             return
-        if answer.verdict == pb.VERDICT_REJECTED and self._wait_for_room(entry):
+        if answer.verdict == pb.VERDICT_REJECTED and self._wait_for_room(entry, leaving):
             return
         if self._still_waits(entry):
             await self._effects.note(asked, word, answer)
@@ -270,17 +280,22 @@ class Admitter:
         self._waiting = self._waiting.changed(replace(entry, not_before=self._now() + seconds))
         self._effects.deferred(pod, answer)
 
-    def _wait_for_room(self, entry: Waiting) -> bool:
+    def _leaving(self) -> AbstractSet[str]:
+        """Pods that still hold something and that no source wants: to a kubelet they are gone."""
+        return self._admitted - self._pods.pods.keys()
+
+    def _wait_for_room(self, entry: Waiting, left: AbstractSet[str]) -> bool:
         """Whether a rejection is not the last word: pods are leaving that still hold something.
 
-        No source wants them any more, so to the kubelet they are gone already.
+        So it is where they were `left` when the pod was judged and have gone since.
         """
-        leaving = self._admitted - self._pods.pods.keys()
-        if not leaving or not self._still_waits(entry):
+        leaving = self._leaving()
+        if not (leaving or left) or not self._still_waits(entry):
             return False
         _log.info("no room before other pods have left", leaving=len(leaving))
+        seconds = RETRY_SECONDS if leaving else 0.0
         self._waiting = self._waiting.changed(
-            replace(entry, not_before=self._now() + RETRY_SECONDS, for_room=True)
+            replace(entry, not_before=self._now() + seconds, for_room=True)
         )
         return True
 

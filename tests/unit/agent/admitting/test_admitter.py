@@ -424,3 +424,26 @@ async def test_a_removal_while_asked_about_together_releases_that_pod_alone() ->
 
         assert await on.decided() == [("admitted", "uid-a"), ("admitted", "uid-c")]
         assert on.calls.asked == [TOGETHER, ("release", "uid-b")]
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["by-itself", "together"])
+async def test_a_rejection_is_not_the_last_word_where_pods_left_while_it_was_made(
+    streams: bool,
+) -> None:
+    async with world() as on:
+        on.add("old")
+        await on.decided()
+        on.pods.remove(pod("old"))
+        on.calls.streams = streams
+        on.calls.held.clear()
+        on.calls.answers("uid-new", rejected(), ADMITTED)
+        on.add("new", "other")
+        await on.until(lambda: len(on.calls.asked) > 1)
+        on.admitter.released("uid-old")
+        on.calls.held.set()
+
+        assert sorted(await on.decided()) == [
+            ("admitted", "uid-new"),
+            ("admitted", "uid-old"),
+            ("admitted", "uid-other"),
+        ]
