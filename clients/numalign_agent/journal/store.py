@@ -168,6 +168,8 @@ def _opened(path: Path) -> sqlite3.Connection:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == 0:
             with connection:
+                # All or nothing: else each statement about tables is a transaction of its own.
+                connection.execute("BEGIN IMMEDIATE")
                 for statement in _TABLES:
                     connection.execute(statement)
         _check_version(connection)

@@ -18,6 +18,7 @@ from tests.unit.agent.made import pod
 from numalign.errors import StateError
 from numalign.telemetry.metrics import Metrics
 from numalign_agent.journal import journal as module
+from numalign_agent.journal import store as store_module
 from numalign_agent.journal.journal import FILE_NAME, Journal, reading
 from numalign_agent.journal.rows import Problem
 from numalign_agent.journal.store import JournalStore
@@ -218,3 +219,13 @@ async def test_what_sources_cannot_use_is_kept_until_it_can(tmp_path: Path) -> N
         await journal.problems([])
         with reading(tmp_path) as store:
             assert store.problems() == []
+
+
+def test_a_journal_whose_making_was_cut_off_is_made_by_the_next_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(store_module, "_TABLES", (*store_module._TABLES[:2], "no statement"))
+        with pytest.raises(StateError, match="syntax error"):
+            JournalStore.open(tmp_path / FILE_NAME)
+    JournalStore.open(tmp_path / FILE_NAME).close()
