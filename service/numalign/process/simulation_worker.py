@@ -8,6 +8,7 @@ runs behind the services of the machine. It ends by itself when the service does
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import os
 import socket
 import sys
@@ -35,6 +36,8 @@ _CONFIGURATION = "configuration.yaml"
 
 def main() -> int:
     """Serve the socket that is standard input; the exit code."""
+    # Where it dies of a signal, the log of the service says at which line.
+    faulthandler.enable()
     os.nice(_NICENESS)
     return asyncio.run(_serve(socket.socket(fileno=os.dup(sys.stdin.fileno()))))
 
