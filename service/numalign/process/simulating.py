@@ -11,9 +11,9 @@ import asyncio
 import json
 import shutil
 import socket
+import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
@@ -47,7 +47,6 @@ MOST_WAITING = 8
 _POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 _SCOPES = ("container", "pod")
 _PREFIX = "simulation-"
-_STALE_SECONDS = 600.0
 _COMMAND = (sys.executable, "-m", "numalign.process.simulation_worker")
 
 
@@ -166,12 +165,13 @@ def _check(request: ad.SimulateRequest) -> None:
 
 @contextmanager
 def _directory(parent: Path) -> Iterator[Path]:
-    """A directory for the files of one simulation. What a killed service has left is removed."""
+    """A directory for the files of one simulation.
+
+    What is there already a killed service has left, since one simulation is made at a time.
+    """
     parent.mkdir(parents=True, exist_ok=True)
-    oldest = time.time() - _STALE_SECONDS
     for left in parent.glob(f"{_PREFIX}*"):
-        if left.stat().st_mtime < oldest:
-            shutil.rmtree(left)
+        shutil.rmtree(left)
     place = tempfile.mkdtemp(prefix=_PREFIX, dir=parent)
     try:
         yield Path(place)
@@ -185,8 +185,10 @@ async def _worker(order: bytes) -> AsyncIterator[AsyncIterator[bytes]]:
     ours, theirs = socket.socketpair()
     with theirs:
         try:
-            process = await asyncio.create_subprocess_exec(
-                *_COMMAND, stdin=theirs.fileno(), stdout=asyncio.subprocess.DEVNULL
+            # Not by the loop: uvloop forks, and what gRPC does in a fork can end it with a signal
+            # before it has become the program. This one does not fork where it need not.
+            process = subprocess.Popen(  # noqa: ASYNC220, S603 - a millisecond; our own program
+                _COMMAND, stdin=theirs.fileno(), stdout=subprocess.DEVNULL
             )
         except BaseException:
             ours.close()
@@ -199,13 +201,12 @@ async def _worker(order: bytes) -> AsyncIterator[AsyncIterator[bytes]]:
         yield _answers(reader, process)
     finally:
         writer.close()
-        if process.returncode is None:
-            process.kill()
-        await carried_through(process.wait())
+        process.kill()
+        await carried_through(asyncio.to_thread(process.wait))
 
 
 async def _answers(
-    reader: asyncio.StreamReader, process: asyncio.subprocess.Process
+    reader: asyncio.StreamReader, process: subprocess.Popen[bytes]
 ) -> AsyncIterator[bytes]:
     while True:
         frame = await read_frame(reader)
@@ -220,7 +221,7 @@ async def _answers(
         elif kind == Kind.UNAVAILABLE.value:
             raise Unavailable(content.decode())
         else:
-            code = await process.wait()
+            code = await asyncio.to_thread(process.wait)
             raise NumalignError(
                 f"the process that simulates ended early, with status {code}; "
                 "the log of this service may say why"

@@ -140,7 +140,7 @@ def test_the_node_says_what_a_copy_here_says(
     arguments = ("-o", "json", "--explain", "full", "--policy", policy, "--scope", scope, str(pods))
     theirs = run(node, "simulate", *arguments)
     ours = run(node, "simulate", "--snapshot", str(taken), *arguments)
-    assert theirs.exit_code == ours.exit_code
+    assert theirs.exit_code == ours.exit_code, theirs.stderr
     assert theirs.stderr == ours.stderr
     answers = [json.loads(result.stdout) for result in (theirs, ours)]
     for answer in answers:
