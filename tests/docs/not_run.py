@@ -13,6 +13,8 @@ NOT_RUN = {
     "kubectl ": "needs a cluster; tests/deploy/test_documented_kubectl.py has the real one read it",
     "helm ": "needs a cluster; tests/deploy/test_documented_kubectl.py has the real one render it",
     "go ": "needs the module proxy; tests/e2e/golang.py builds from Debian's packages",
+    "docker buildx ": "needs a registry of images",
+    "skopeo ": "needs a registry of images",
     "cd clients/examples/go-agent": "belongs to the next one",
     "PATH=$PATH:$(go env GOPATH)": "needs Go; tests/e2e/golang.py does it with Debian's",
     "./go-agent": "has to be built; tests/e2e/test_go_agent.py runs it",
