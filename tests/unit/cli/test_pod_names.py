@@ -33,6 +33,7 @@ UID = "0a6b2b5c-3a0a-4b6e-9d0e-6f8a1c2d3e4f"
             id="a-name-like-another-uid",
         ),
         pytest.param("held by a.b (1)", {"a.b": "ns/x"}, "held by ns/x (1)", id="with-a-dot"),
+        pytest.param("uid-1 holds 4.", {"uid-1": "ns/x"}, "ns/x holds 4.", id="before-a-word"),
         pytest.param("nothing to name", {}, "nothing to name", id="no-names"),
     ],
 )

@@ -38,15 +38,16 @@ def explanation_parts(
 def with_names(text: str, names: Mapping[str, str]) -> str:
     """The text with pods by name where it has them by uid.
 
-    A uid can be any text, such as `a`: it counts only where it stands by itself and no word
+    A uid can be any text: one that is a word of letters, such as `a`, counts only where no word
     follows.
     """
     if not names:
         return text
-    uids = "|".join(re.escape(uid) for uid in sorted(names, key=len, reverse=True))
-    return re.sub(
-        rf"(?<![\w./-])(?:{uids})(?=[^\w\s-]| \(|$)", lambda found: names[found.group()], text
+    uids = "|".join(
+        re.escape(uid) + (r"(?=[^\w\s-]| \(|$)" if uid.isalpha() else r"(?![\w-])")
+        for uid in sorted(names, key=len, reverse=True)
     )
+    return re.sub(rf"(?<![\w./-])(?:{uids})", lambda found: names[found.group()], text)
 
 
 def _obstacle(obstacle: pb.Obstacle, names: Mapping[str, str]) -> Iterator[RenderableType]:
