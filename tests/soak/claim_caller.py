@@ -21,7 +21,7 @@ from numalign.v1 import types_pb2 as pb
 
 CLAIMS = ("c0", "c1", "c2")
 MOST_PODS = 3
-SECONDS = 60.0
+SECONDS = 10.0
 PAUSE_SECONDS = 0.02
 OWNER = "claims"
 

@@ -35,7 +35,7 @@ MOST_PODS = 4
 PAUSE_SECONDS = 0.1
 IN_HAND_SECONDS = 0.3
 SETTLE_EVERY = 3
-SETTLED_SECONDS = 120.0
+SETTLED_SECONDS = 60.0
 """The agent asks again every few seconds where Admission was away."""
 
 

@@ -17,7 +17,7 @@ from numalign.v1 import hint_provider_pb2 as hp
 from numalign.v1 import hint_provider_pb2_grpc as hp_grpc
 
 DEVICES = 12
-BACK_SECONDS = 60.0
+BACK_SECONDS = 20.0
 """How long it may take until its devices are offered again."""
 
 
@@ -56,7 +56,7 @@ class SoakPlugin:
         """What is wrong if not all of its devices are healthy again after a while."""
         until = time.monotonic() + BACK_SECONDS
         while True:
-            state = (await device.GetState(hp.GetStateRequest(), timeout=60)).device
+            state = (await device.GetState(hp.GetStateRequest(), timeout=5)).device
             healthy = [d.id for r in state.resources for d in r.devices if d.healthy]
             if len(healthy) == DEVICES:
                 return []

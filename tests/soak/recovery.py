@@ -23,7 +23,7 @@ from numalign.v1 import admission_pb2 as ad
 from numalign.v1 import types_pb2 as pb
 
 NODES, CORES = 4, 128
-WAIT_SECONDS = 90.0
+WAIT_SECONDS = 30.0
 TIMES = 3
 MEMORY = "1Mi"
 
@@ -63,9 +63,7 @@ async def recovery(pods: int) -> Recovery:
                 assert answer.verdict == pb.VERDICT_ADMITTED, answer
             every = max([await _killed(world, PROCESSES) for _ in range(TIMES)])
             each = {process: await _killed(world, (process,)) for process in PROCESSES}
-            listing = await world.admission.ListAdmissions(
-                ad.ListAdmissionsRequest(), timeout=WAIT_SECONDS
-            )
+            listing = await world.admission.ListAdmissions(ad.ListAdmissionsRequest(), timeout=5)
             assert len(listing.admissions) == pods
             assert not any(record.problems for record in listing.admissions)
         finally:
@@ -82,7 +80,7 @@ async def _killed(world: SoakWorld, processes: tuple[str, ...]) -> float:
     request = ad.AdmitRequest(pod=pod("probe", gpus=0, memory=MEMORY), dry_run=True)
     while True:
         try:
-            await world.admission.Admit(request, timeout=WAIT_SECONDS)
+            await world.admission.Admit(request, timeout=5)
         except aio.AioRpcError as error:
             late = time.monotonic() - started > WAIT_SECONDS
             if error.code() != StatusCode.UNAVAILABLE or late:

@@ -18,12 +18,12 @@ from tests.integration.agents import Agent, Known
 
 from numalign.v1 import admission_pb2 as ad
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 10.0
 """The deadline of a call that is not to be given up. No fault lasts so long."""
 
 MOST_JOURNAL = 400
 
-SLACK_SECONDS = 20.0
+SLACK_SECONDS = 1.0
 """How much later than its deadline a call may come back on a busy machine."""
 
 

@@ -42,7 +42,7 @@ DISK_MIB = 24
 
 OWNERS = ("kubelet", "batch")
 AGENTS_EACH = 2
-HEARING_SECONDS = 60.0
+HEARING_SECONDS = 5.0
 """How late it may be known what providers tell between calls: they are watched anew meanwhile."""
 
 
@@ -145,7 +145,7 @@ class SoakWorld(World):
             # Whatever it has asked for was decided before this is.
             await super().ready()
             faults = await super().judge() + await self._unheard()
-            listing = await self.admission.ListAdmissions(ad.ListAdmissionsRequest(), timeout=60)
+            listing = await self.admission.ListAdmissions(ad.ListAdmissionsRequest(), timeout=5)
             faults += self.claims.check(listing) + self.node_agent.check(listing)
         return faults + self.missing
 
@@ -154,8 +154,8 @@ class SoakWorld(World):
         cpu = self._providers[PROVIDERS.index("cpu")]
         until = time.monotonic() + HEARING_SECONDS
         while True:
-            listing = await self.admission.ListAdmissions(ad.ListAdmissionsRequest(), timeout=60)
-            books = await cpu.GetState(hp.GetStateRequest(), timeout=60)
+            listing = await self.admission.ListAdmissions(ad.ListAdmissionsRequest(), timeout=5)
+            books = await cpu.GetState(hp.GetStateRequest(), timeout=5)
             told, shared = listing.shared_cpus, books.cpu.default_cpus
             if CpuSet.parse(told) == CpuSet.parse(shared):
                 return []
@@ -166,7 +166,7 @@ class SoakWorld(World):
     async def book_faults(self, number: int) -> list[str]:
         """What is wrong with the books of one provider now, whoever is calling."""
         provider = self._providers[number % len(self._providers)]
-        return own_faults(await provider.GetState(hp.GetStateRequest(), timeout=60))
+        return own_faults(await provider.GetState(hp.GetStateRequest(), timeout=5))
 
 
 def machine(nodes: int, cores: int) -> dict[str, Any]:

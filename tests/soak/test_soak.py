@@ -26,7 +26,7 @@ A_ROUND = 40
 
 
 @pytest.mark.processes
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(400)
 async def test_short_soak() -> None:
     sys.stderr.write(f"NUMALIGN_SOAK_SEED={SEED}\n")
     figures = await soak(ADMISSIONS, SEED, per_round=A_ROUND, rounds=4)
@@ -45,14 +45,14 @@ async def test_short_soak() -> None:
 
 
 @pytest.mark.processes
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(200)
 async def test_recovery_with_many_pods() -> None:
     measured = await recovery(500)
 
     assert set(measured.each) == set(PROCESSES)
     # The figure to reach is one second; a busy machine that runs other tests is given more.
-    assert measured.every < 60.0
-    assert max(measured.each.values()) < 60.0
+    assert measured.every < 10.0
+    assert max(measured.each.values()) < 10.0
 
 
 def test_faults_are_told_apart() -> None:
@@ -75,7 +75,7 @@ def test_faults_are_told_apart() -> None:
 
 
 @pytest.mark.processes
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(200)
 async def test_clocks_that_are_wrong_change_nothing(tmp_path: Path) -> None:
     clocks = ("clock jumps", "other uptime")
     if wall_clock(tmp_path) is None or not may_add_uptime():
