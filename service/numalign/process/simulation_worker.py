@@ -12,6 +12,7 @@ import faulthandler
 import os
 import socket
 import sys
+from contextlib import aclosing
 from pathlib import Path
 
 from numalign.config.loader import load_settings
@@ -70,8 +71,9 @@ async def _answer(order: Order, writer: asyncio.StreamWriter) -> None:
         await _send(writer, ad.SimulateResponse(node=node))
         pods = map(core_pb2.Pod.FromString, order.pods)
         explain = pb.ExplainLevel.ValueType(order.explain)
-        async for answer in simulated(copy, pods, explain, Path(order.place)):
-            await _send(writer, ad.SimulateResponse(pod=answer))
+        async with aclosing(simulated(copy, pods, explain, Path(order.place))) as answers:
+            async for answer in answers:
+                await _send(writer, ad.SimulateResponse(pod=answer))
     except Unavailable as error:
         await write_frame(writer, Kind.UNAVAILABLE.value + str(error).encode())
     except NumalignError as error:
