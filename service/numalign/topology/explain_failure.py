@@ -92,9 +92,11 @@ def _allocation_fit(
     """What the provider could have allocated, where a smaller request is judged the same."""
     if len(short) == 1 and short[0].facts.resource == "cpu":
         facts = short[0].facts
-        if facts.requested <= 1 or not _smaller_passes(facts.minimum_nodes, policy, record):
+        if facts.requested <= 1 or not _fewer_cpus_pass(facts.minimum_nodes, policy, record):
             return ""
         return most_cpus(facts)
+    if policy.name != NONE and _merged_with_others(pod, record):
+        return ""
     views: tuple[ResourceView, ...] = ()
     if record is not None and numa is not None:
         views = explain_merge(record, policy, numa).resources
@@ -109,7 +111,16 @@ def _allocation_fit(
     return fit.words() if fit else ""
 
 
-def _smaller_passes(minimum_nodes: int | None, policy: Policy, record: MergeRecord | None) -> bool:
+def _merged_with_others(pod: Pod, record: MergeRecord | None) -> bool:
+    """Whether one merge was for all containers of a pod.
+
+    What all of them ask for may have been too much for any set of nodes to be preferred, and less
+    in one of them be wanted on nodes that do not have it.
+    """
+    return record is not None and record.container is None and len(pod.all_containers()) > 1
+
+
+def _fewer_cpus_pass(minimum_nodes: int | None, policy: Policy, record: MergeRecord | None) -> bool:
     """Whether the policy takes fewer CPUs where it took this many.
 
     `restricted` may not: what needs two nodes may have them, what needs one may find none. Where

@@ -197,3 +197,25 @@ def test_fewer_cpus_of_a_container_are_not_offered_where_the_pod_as_a_whole_need
     assert explained.obstacle.would_fit == ""
     fewer = pod("p", first, container("second", cpu=2, memory="3Gi"))
     assert node.ask(fewer).result.reason == "TopologyAffinityError"
+
+
+def test_less_memory_of_a_container_is_not_offered_where_the_pod_as_a_whole_needs_two_nodes() -> (
+    None
+):
+    node = Node(
+        machine(4, 4, 4, gib=4, threads=2, sockets=2),
+        "restricted",
+        reserved="0",
+        scope="pod",
+        memory="Static",
+    )
+    for number in range(3):
+        node.admit(pod(f"before{number}", container(memory="1Mi")))
+    second = container("second", cpu=1, memory="3900Mi")
+
+    explained = node.ask(pod("p", container("first", memory="5Gi"), second))
+
+    assert explained.result.reason == "UnexpectedAdmissionError"
+    assert explained.obstacle.would_fit == ""
+    less = pod("p", container("first", memory="1Gi"), second)
+    assert node.ask(less).result.reason == "TopologyAffinityError"
