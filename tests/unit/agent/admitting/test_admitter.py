@@ -1,119 +1,22 @@
 """Getting pods their decisions: strict order, nobody lost, nobody rejected for an outage."""
 
-# ruff: noqa: ARG002 - arguments are those of what it stands in for
-
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 from grpc import StatusCode
 from tests.unit.agent.admitting.admission_double import (
     ADMITTED,
-    AdmissionDouble,
     deferred,
     down,
     rejected,
     trouble,
 )
+from tests.unit.agent.admitting.admitter_world import fast_fixture, world
 from tests.unit.agent.made import pod
 
-from numalign.telemetry.metrics import Metrics
-from numalign.v1 import admission_pb2 as ad
-from numalign_agent.admitting import admitter as module
-from numalign_agent.admitting import persisting
-from numalign_agent.admitting.admitter import Admitter, Skipping
-from numalign_agent.loop.pause import Pause
-from numalign_agent.metrics import AGENT
-from numalign_agent.pod import AgentPod
-from numalign_agent.pods.manager import PodManager
-
-
-class Effects:
-    """Writes down what a decision brings about; `noting` can be held."""
-
-    def __init__(self) -> None:
-        self.seen: list[tuple[Any, ...]] = []
-        self.noting = asyncio.Event()
-        self.noting.set()
-
-    async def note(self, pod: AgentPod, verdict: str, answer: ad.AdmitResponse) -> None:
-        await self.noting.wait()
-
-    def admitted(self, pod: AgentPod, asked: AgentPod, answer: ad.AdmitResponse) -> None:
-        self.seen.append(("admitted", pod.uid))
-
-    def rejected(self, pod: AgentPod, reason: str, message: str) -> None:
-        self.seen.append(("rejected", pod.uid, reason, message))
-
-    def deferred(self, pod: AgentPod, answer: ad.AdmitResponse) -> None:
-        self.seen.append(("deferred", pod.uid, answer.reason))
-
-    def begin(self, pod: AgentPod) -> None:
-        self.seen.append(("not asked", pod.uid))
-
-
-class World:
-    def __init__(self, ranks: Mapping[str, int]) -> None:
-        self.calls = AdmissionDouble()
-        self.pods = PodManager()
-        self.effects = Effects()
-        self.ended: list[str] = []
-        self.metrics = Metrics(AGENT, enabled=True)
-        self.sources_ready = True
-        self.admitter = Admitter(
-            self.calls,  # type: ignore[arg-type]
-            self.pods,
-            self.effects,  # type: ignore[arg-type]
-            self,  # type: ignore[arg-type]
-            Skipping(lambda of: of.deletion_timestamp is not None, self.effects.begin),
-            ranks=ranks,
-            sources_ready=lambda: self.sources_ready,
-            metrics=self.metrics,
-        )
-
-    async def end(self, victims: Any) -> None:
-        self.ended += [victim.pod_uid for victim in victims]
-
-    def add(self, *names: str, **fields: Any) -> None:
-        for name in names:
-            self.pods.put(pod(name, **fields))
-        self.admitter.add(f"uid-{name}" for name in names)
-
-    def remove(self, name: str) -> None:
-        self.pods.remove(pod(name))
-        self.admitter.forget(f"uid-{name}")
-
-    async def until(self, true: Callable[[], bool]) -> None:
-        async with asyncio.timeout(60):
-            while not true():  # noqa: ASYNC110 - no event says it
-                await asyncio.sleep(0.001)
-
-    async def decided(self) -> list[tuple[Any, ...]]:
-        await self.until(lambda: not self.admitter.undecided)
-        return self.effects.seen
-
-
-@asynccontextmanager
-async def world(**ranks: int) -> AsyncIterator[World]:
-    made = World({f"uid-{name}": rank for name, rank in ranks.items()})
-    task = asyncio.create_task(made.admitter.run())
-    try:
-        yield made
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-@pytest.fixture(autouse=True)
-def fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retries that take no time, where they are not what a test is about."""
-    for caller in (module, persisting):
-        monkeypatch.setattr(caller, "Pause", lambda: Pause(0.001))
-    monkeypatch.setattr(module, "RETRY_SECONDS", 0.02)
+__all__ = ["fast_fixture"]
 
 
 async def test_one_at_a_time_in_order() -> None:
@@ -321,129 +224,3 @@ async def test_a_rejection_waits_while_pods_are_leaving() -> None:
         on.admitter.released("uid-old")
 
         assert await on.decided() == [("admitted", "uid-old"), ("admitted", "uid-new")]
-
-
-TOGETHER = ("together", "uid-a", "uid-b", "uid-c")
-IN_ORDER = [("admitted", "uid-a"), ("admitted", "uid-b"), ("admitted", "uid-c")]
-
-
-async def test_those_who_come_at_once_are_asked_about_together() -> None:
-    async with world() as on:
-        on.calls.streams = True
-        on.calls.answers("uid-b", rejected())
-        on.add("a", "b", "c")
-
-        assert await on.decided() == [
-            ("admitted", "uid-a"),
-            ("rejected", "uid-b", "OutOfcpu", "too few"),
-            ("admitted", "uid-c"),
-        ]
-        assert on.calls.asked == [TOGETHER]
-        assert on.admitter.admitted == {"uid-a", "uid-c"}
-
-
-@pytest.mark.parametrize(
-    "first",
-    [
-        pytest.param([down(), down()], id="nobody-is-there"),
-        pytest.param([deferred(0, "v1")], id="victims"),
-    ],
-)
-async def test_the_first_without_an_answer_is_asked_about_by_itself(first: list[Any]) -> None:
-    """And before those behind it, as if each had been asked about alone."""
-    async with world() as on:
-        on.calls.streams = True
-        on.calls.answers("uid-b", *first)
-        on.add("a", "b", "c")
-
-        assert await on.decided() == IN_ORDER
-        assert on.calls.asked[0] == TOGETHER
-        assert on.calls.asked[1] == ("together", "uid-b", "uid-c")
-        assert on.calls.admits() == ["uid-b"] * (len(first) + 1) + ["uid-c"]
-        assert on.ended == [
-            victim.pod_uid for one in first for victim in getattr(one, "victims", ())
-        ]
-
-
-async def test_one_that_is_put_off_holds_nobody_up_in_a_stream() -> None:
-    async with world() as on:
-        on.calls.streams = True
-        on.calls.answers("uid-a", deferred(), ADMITTED)
-        on.add("a", "b", "c")
-
-        assert await on.decided() == [
-            ("deferred", "uid-a", "NotYet"),
-            ("admitted", "uid-b"),
-            ("admitted", "uid-c"),
-            ("admitted", "uid-a"),
-        ]
-
-
-async def test_so_many_are_asked_about_in_one_stream_and_no_more() -> None:
-    async with world() as on:
-        on.calls.streams = True
-        names = [f"p{number:03}" for number in range(2 * module.MOST_TOGETHER + 1)]
-        on.add(*names)
-
-        assert await on.decided() == [("admitted", f"uid-{name}") for name in names]
-        assert [len(asked) for asked in on.calls.asked] == [
-            1 + module.MOST_TOGETHER,
-            1 + module.MOST_TOGETHER,
-            2,
-        ]
-        assert on.calls.asked[-1][0] == "admit"
-
-
-async def test_one_that_is_not_asked_about_ends_what_is_asked_about_together() -> None:
-    async with world() as on:
-        on.calls.streams = True
-        on.calls.held.clear()
-        on.add("a")
-        await on.until(lambda: bool(on.calls.asked))
-        on.add("b", "c")
-        on.add("ends", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
-        on.add("d", "e")
-        on.calls.held.set()
-        await on.decided()
-
-        assert on.calls.asked == [
-            ("admit", "uid-a"),
-            ("together", "uid-b", "uid-c"),
-            ("together", "uid-d", "uid-e"),
-        ]
-
-
-async def test_a_removal_while_asked_about_together_releases_that_pod_alone() -> None:
-    async with world() as on:
-        on.calls.streams = True
-        on.calls.held.clear()
-        on.add("a", "b", "c")
-        await on.until(lambda: bool(on.calls.asked))
-        on.remove("b")
-        on.calls.held.set()
-
-        assert await on.decided() == [("admitted", "uid-a"), ("admitted", "uid-c")]
-        assert on.calls.asked == [TOGETHER, ("release", "uid-b")]
-
-
-@pytest.mark.parametrize("streams", [False, True], ids=["by-itself", "together"])
-async def test_a_rejection_is_not_the_last_word_where_pods_left_while_it_was_made(
-    streams: bool,
-) -> None:
-    async with world() as on:
-        on.add("old")
-        await on.decided()
-        on.pods.remove(pod("old"))
-        on.calls.streams = streams
-        on.calls.held.clear()
-        on.calls.answers("uid-new", rejected(), ADMITTED)
-        on.add("new", "other")
-        await on.until(lambda: len(on.calls.asked) > 1)
-        on.admitter.released("uid-old")
-        on.calls.held.set()
-
-        assert sorted(await on.decided()) == [
-            ("admitted", "uid-new"),
-            ("admitted", "uid-old"),
-            ("admitted", "uid-other"),
-        ]
