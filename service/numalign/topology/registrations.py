@@ -62,14 +62,23 @@ class Registrations:
         """Take a provider in. Raises what the registry does, InvalidInput and StateNotWritten."""
         handle = self._third_party(request)
         async with self._turnstile.turn():
+            before = self._registry.named(handle.name)
             await self._registry.register(handle)
             if handle.registered:
-                await self._kept.keep(handle.name, request.SerializeToString())
+                try:
+                    await self._kept.keep(handle.name, request.SerializeToString())
+                except BaseException:
+                    # Whoever is told that it has failed has not registered.
+                    if before is None:
+                        await self._registry.deregister(handle.name)
+                    raise
         return handle
 
     async def deregister(self, name: str) -> None:
         """Ask a provider no more. Raises what the registry does, and StateNotWritten."""
         async with self._turnstile.turn():
-            await self._registry.deregister(name)
+            self._registry.require_registered(name)
+            # First: what could not be forgotten can be asked for again.
             await self._kept.forget(name)
+            await self._registry.deregister(name)
         _log.info("a hint provider is not asked any more", provider=name)

@@ -187,6 +187,19 @@ class ProviderRegistry:
     async def deregister(self, name: str) -> None:
         """Take out a provider that has registered. The pods keep what their record says.
 
+        Raises what `require_registered` does.
+        """
+        handle = self.require_registered(name)
+        await handle.delivered()
+        self._handles.remove(handle)
+        self._left(handle)
+        watch = self._watches.pop(name, None)
+        if watch is not None:
+            watch.cancel()
+
+    def require_registered(self, name: str) -> ProviderHandle:
+        """The provider of that name, which has registered.
+
         Raises NotFound, and InvalidInput for one that is there by the configuration.
         """
         handle = self.named(name)
@@ -196,12 +209,7 @@ class ProviderRegistry:
             raise InvalidInput(
                 FieldViolation("name", f'Invalid value: "{name}" is there by the configuration')
             )
-        await handle.delivered()
-        self._handles.remove(handle)
-        self._left(handle)
-        watch = self._watches.pop(name, None)
-        if watch is not None:
-            watch.cancel()
+        return handle
 
     def _watch(self, handle: ProviderHandle) -> None:
         old = self._watches.pop(handle.name, None)
